@@ -137,7 +137,7 @@ def test_an_update_that_oxigraph_cannot_evaluate_is_a_bad_record(update: str, tm
         (
             io.BytesIO(),
             {"format": "nquads", "snapshot": lambda: [(1, 2)]},
-            "the snapshot function must give quads",
+            "the snapshot function must return quads",
         ),
         ("-", {"follow": 1, "format": "nquads"}, "standard input cannot be followed"),
         ("log.nq", {"follow": 0}, "follow must be a number of seconds above 0, got 0"),

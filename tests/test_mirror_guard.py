@@ -97,6 +97,6 @@ def test_a_snapshot_that_a_guard_refuses_ends_the_mirror(dataset: Any, tmp_path:
 
 def test_a_wrong_guard_is_refused_before_anything_is_read(dataset: Any, log: str) -> None:
     """Shapes that are none end the call, and leave the name free."""
-    with pytest.raises(TypeError, match="shapes must be a graph"):
+    with pytest.raises(TypeError, match="shapes must be an rdflib graph"):
         rdflive.mirror(dataset, log, guard=5)  # type: ignore[arg-type]  # what is tested
     assert rdflive.mirror(dataset, log).entries == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import version
 
 from rdflive.api.asynchronous import aendpoint, amirror
@@ -44,7 +43,6 @@ from rdflive.errors import (
     WaitError,
 )
 from rdflive.model import Answers, Batch, Change, Changed, Delta, Origin, Quad, Rows, Solution
-from rdflive.plugins import hookspecs
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
@@ -145,13 +143,9 @@ __all__ = [
 ]
 
 __version__ = version("rdflive")
-"""The version that is installed."""
+"""The installed version."""
 
 
 def __dir__() -> list[str]:
-    """List what users call; a submodule is found by importing it."""
+    """List the public names, without submodules."""
     return list(__all__)
-
-
-# its place in 0.1 before the packages, which the reference named: `import rdflive.hookspecs` goes on working
-sys.modules["rdflive.hookspecs"] = hookspecs

@@ -235,7 +235,7 @@ def test_what_is_no_quad_is_refused(place: int) -> None:
     live, follower = followed()
     terms: list[Any] = [node("s"), node("p"), node("o"), DEFAULT]
     terms[place] = ox.Variable("x") if place == 2 else ox.Literal("x")
-    with pytest.raises(WriteRefusedError, match="no quad"):
+    with pytest.raises(WriteRefusedError, match="not a quad"):
         live.write(Transaction({tuple(NEW): 1, tuple(terms): 1}, name="feed", keep={"cursor": "1"}))
     assert live.kept("feed") == {}
     assert follower.check() == 0

@@ -216,7 +216,7 @@ def test_a_graph_with_other_terms_than_rdflib_has_is_refused() -> None:
     store = rdflive.LiveStore(ox.Store())
     a = ox.NamedNode("urn:a")
     store.add(ox.Quad(a, a, ox.Triple(a, a, a)))
-    with pytest.raises(rdflive.RdfliveError, match=r"measure it: .* is no term of rdflib"):
+    with pytest.raises(rdflive.RdfliveError, match=r"measure it: rdflib cannot hold"):
         thresholds(QUERY, store)
 
 

@@ -50,7 +50,8 @@ def test_refused_entry_ends_the_run(capsys: pytest.CaptureFixture[str], guard: s
     assert told.out.count("+") == 3
     assert "stopped: 1 entry, 1 change, 1 delta in " in told.err
     assert (
-        "rdflive: error: c.rdfp, line 4: the store refuses entry 2: the commit is refused, for " in told.err
+        "rdflive: error: c.rdfp, line 4: the store refuses entry 2: the commit is refused, because "
+        in told.err
     )
     assert said in told.err
 
@@ -122,7 +123,7 @@ def test_refused_edit_is_said() -> None:
         time.sleep(0.1)
         data.write_text(text + "e:a e:p 3 . e:z e:p 4 .\n")
         told = [program.stderr.readline() for _ in range(3)]
-        assert told[0] == "the commit is refused, for it would add 1 result:\n"
+        assert told[0] == "the commit is refused, because it would add 1 result:\n"
         assert told[1].startswith("  e:a  Violation  e:p: ")
         assert told[2] == "the earlier data stay\n"
         data.write_text(text + "e:z e:p 5 .\n")

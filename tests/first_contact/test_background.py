@@ -149,10 +149,10 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
         for given, said in (
             ({"follow": "1s"}, "follow must be a number of seconds above 0 or None, got '1s'"),
             ({"follow": True}, "follow must be a number of seconds above 0 or None, got True"),
-            ({"cursor": 3}, "cursor must be a cursor that mirror gave, .*got 3"),
+            ({"cursor": 3}, "cursor must be a cursor that mirror returned, .*got 3"),
             ({"format": 3}, "format must be the name of a format, a FeedFormat or None, got 3"),
             ({"name": 3}, "name must be a text or None, got 3"),
-            ({"snapshot": 3}, "snapshot must be the path .*, a function that gives quads or None, got 3"),
+            ({"snapshot": 3}, "snapshot must be the path .*, a function that returns quads or None, got 3"),
             ({"dead_letters": 3, "on_bad": "skip"}, "dead_letters must be the path of a file or None, got 3"),
             ({"on_entry": 3}, "on_entry must be a function of an Entry or None, got 3"),
             ({"on_resync": "x"}, "on_resync must be a function of a Snapshot or None, got 'x'"),
@@ -214,7 +214,7 @@ def test_a_second_mirror_of_the_name_is_refused_by_the_call(log: Path) -> None:
     """As in the foreground; when the first has ended, its name is free."""
     graph = rdflib.Dataset()
     with rdflive.mirror(graph, log, follow=0.01, background=True) as first:
-        with pytest.raises(rdflive.RdfliveError, match="is at work on this store"):
+        with pytest.raises(rdflive.RdfliveError, match="is running on this store"):
             rdflive.mirror(graph, log, background=True)
         until(lambda: first.lag is not None)  # all is applied
         with rdflive.mirror(graph, log, name="other", background=True) as other:
@@ -361,7 +361,7 @@ def test_a_feed_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch
         feed.goes_on.set()
         running._thread.join(PATIENCE)
         # who comes back late does not take the name with it
-        with pytest.raises(rdflive.RdfliveError, match="is at work"):
+        with pytest.raises(rdflive.RdfliveError, match="is running"):
             rdflive.mirror(graph, Silent())
     again.goes_on.set()
     second._thread.join(PATIENCE)
@@ -680,7 +680,7 @@ os.wait()
 print("parent", m.error, flush=True)
 """
     out, err = (running := program(text, log, "default")).communicate(timeout=PATIENCE)
-    said = "<BackgroundMirror, failed> None\nthe mirror runs in the process that began it\n0\n"
+    said = "<BackgroundMirror, failed> None\nthe mirror runs in the process that started it\n0\n"
     assert out == f"2\n{said}parent None\nclosed\n"
     assert ("Traceback" in err, running.returncode) == (False, 0)
 

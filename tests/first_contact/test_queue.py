@@ -469,8 +469,8 @@ async def async_generator(delta: rdflive.Delta) -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"throttle": "1s", "callback": None}, "there is none"),
-        ({"executor": ThreadPoolExecutor(1), "callback": None}, "there is none"),
+        ({"throttle": "1s", "callback": None}, "need a callback"),
+        ({"executor": ThreadPoolExecutor(1), "callback": None}, "need a callback"),
         ({"throttle": 0}, "greater than zero"),
         ({"throttle": -1}, "greater than zero"),
         ({"throttle": "soon"}, "soon"),
@@ -479,7 +479,7 @@ async def async_generator(delta: rdflive.Delta) -> AsyncIterator[None]:
         ({"executor": "threads"}, "must run functions in this process"),
         ({"executor": ProcessPoolExecutor(1)}, "in this process"),
         ({"executor": ThreadPoolExecutor(1), "callback": Board()}, "runs in the event loop"),
-        ({"callback": generator}, "callback must not be a generator, which nobody would iterate"),
+        ({"callback": generator}, "callback must not be a generator function, which would never run"),
         ({"callback": async_generator}, "must not be a generator"),
         ({"on_error": Board().show}, "on_error must be a plain function"),
     ],
@@ -515,4 +515,4 @@ def test_a_callback_that_is_cancelled_before_it_begins_is_told_of(graph: rdflib.
         await asyncio.sleep(0.05)
 
     asyncio.run(program())
-    assert ["was cancelled before it began" in str(error) for error in errors] == [True]
+    assert ["was cancelled before it started" in str(error) for error in errors] == [True]

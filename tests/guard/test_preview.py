@@ -201,7 +201,7 @@ def test_a_block_that_raises_is_taken_back_too() -> None:
         with pytest.raises(KeyError):
             fail()
         assert (len(graph), change.deltas, change.batch.changes, told) == (0, {}, (), [])
-    with rdflive.batch(graph), pytest.raises(RuntimeError, match="inside of an open batch"):
+    with rdflive.batch(graph), pytest.raises(RuntimeError, match="inside an open batch"):
         rdflive.preview(graph).__enter__()
 
 

@@ -69,7 +69,7 @@ def _outcome(graph: rdflib.Graph, path: Path, ledger: Ledger) -> str:
             _name(graph, 62)
             answers = Counter(subscription.answers())
     except ResumeError as error:
-        refusals = ("begin anew", "belongs to another program; give the path of a file of its own")
+        refusals = ("start again", "belongs to another program; give the path of a file of its own")
         return "refused" if any(text in str(error) for text in refusals) else str(error)
     finally:
         graph.remove((node("t62"), None, None))
@@ -105,7 +105,7 @@ def test_a_log_that_lost_its_end_is_refused(graph: rdflib.Graph, path: Path) -> 
     content[len(content) // 2] ^= 1
     log.write_bytes(content)
     for _ in range(2):  # SQLite has put what was left into the file meanwhile
-        with pytest.raises(ResumeError, match=r"it is damaged .* told"):
+        with pytest.raises(ResumeError, match=r"it is damaged .* got are not in it"):
             rdflive.subscribe(graph, QUERY, ledger.take, name="board", resume=left)
 
 
@@ -127,13 +127,12 @@ def test_rows_that_say_what_they_cannot_are_refused(graph: rdflib.Graph, path: P
 WRITTEN = Path(__file__).parent / "written"
 
 
-@pytest.mark.parametrize("layout", [1, 2])
-def test_journals_of_earlier_versions_are_read(path: Path, layout: int) -> None:
-    """The delta that was pending comes again, then what was missed, and the file is of the last layout.
+def test_a_journal_of_an_earlier_version_is_read(path: Path) -> None:
+    """The pending delta comes again, then the missed changes.
 
-    `written/` holds what a version of rdflive has written: two answers told, a delta pending.
+    The file in `written/` has two delivered answers and a pending delta.
     """
-    shutil.copy(WRITTEN / f"journal-{layout}.db", path)
+    shutil.copy(WRITTEN / "journal-2.db", path)
     graph, told = rdflib.Graph(), []
     graph.add((node("s"), rdflib.URIRef("urn:name"), Literal("Zug", lang="de-CH")))
     for _ in range(2):

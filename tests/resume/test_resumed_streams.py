@@ -465,8 +465,8 @@ def test_what_cannot_be_resumed_is_refused(tmp_path: Path) -> None:
     refused = [
         (rdflive.Stream(delay=1), {"window": rdflive.Sliding(11)}, "answers of another query"),
         (rdflive.Stream(delay=1), {"query": QUERY + " # and", "rules": RULES}, "answers of another query"),
-        (rdflive.Stream(delay=2), {}, "a stream of other options"),
-        (rdflive.Stream(), {}, "a stream of other options"),
+        (rdflive.Stream(delay=2), {}, "a stream with other options"),
+        (rdflive.Stream(), {}, "a stream with other options"),
     ]
     for other, options, reason in refused:
         with pytest.raises(rdflive.ResumeError, match=reason):
@@ -477,7 +477,7 @@ def test_what_cannot_be_resumed_is_refused(tmp_path: Path) -> None:
         assert stream.durable == (1, 5)
         stream.add(triple("a", "b"), at=7)
     stream.add(triple("a", "b"), at=8)
-    with pytest.raises(rdflive.ResumeError, match=r"gone on without it.*new stream"):
+    with pytest.raises(rdflive.ResumeError, match=r"continued without it.*new stream"):
         resumed(stream, path, [])
     begun = rdflive.Stream(delay=1)
     with rdflive.subscribe(begun, QUERY, window=rdflive.Sliding(10)):

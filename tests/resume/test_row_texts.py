@@ -96,9 +96,9 @@ def test_rows_of_pyoxigraph_terms_are_read_as_they_were_written() -> None:
     text = write_row(texts, row)
     assert read_row(texts, text, len(row)) == row
     for bad in ("<urn:a", "?x", '"x"^^'):
-        with pytest.raises(ValueError, match="is no term"):
+        with pytest.raises(ValueError, match="is not a term"):
             texts.read(bad)
-        with pytest.raises(ValueError, match="is no term"):
+        with pytest.raises(ValueError, match="is not a term"):
             RdflibTexts().read(bad)
     with pytest.raises(ValueError, match="a row of 2 columns has 1"):
         read_row(texts, "<urn:a>", 2)

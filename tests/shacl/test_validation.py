@@ -213,9 +213,9 @@ def test_what_is_ill_formed_is_refused(shapes: str, reason: str) -> None:
 
 def test_arguments_are_looked_at() -> None:
     """Each error names what was given."""
-    with pytest.raises(TypeError, match="shapes must be a graph"):
+    with pytest.raises(TypeError, match="shapes must be an rdflib graph"):
         rdflive.validate(Graph(), 7)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="shapes must be a graph"):
+    with pytest.raises(TypeError, match="shapes must be an rdflib graph"):
         rdflive.validate(Graph(), [])
     with pytest.raises(ValueError, match="resume needs the name"):
         rdflive.validate(Graph(), TRAINS, resume="x")

@@ -286,7 +286,7 @@ def test_what_the_store_refuses_is_put_aside_by_itself(world: World) -> None:
     world.write(line(1) + named[0] + line(2) + "".join(named[1:]) + line(3))
     text = world.refuse(world.texts(), "nquads", name="mine")
     assert text.startswith("micro-batch 0 of the mirror 'mine': the store refuses it: ")
-    assert "is named, and the mirror fills a single rdflib.Graph" in text
+    assert "the mirror fills a single rdflib.Graph, which cannot hold" in text
     letters = world.folder / "bad.rdfp"
     assert world.run(world.texts(), "nquads", on_bad="skip", dead_letters=letters) == [MirroredBatch(0, 3, 3)]
     assert len(world.graph) == 3

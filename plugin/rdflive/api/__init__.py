@@ -1,1 +1,1 @@
-"""The calls that users make: subscriptions, live graphs, streams, mirrors, saturation, matches."""
+"""The public functions: subscriptions, live graphs, streams, mirrors, saturation, matches."""

@@ -1,4 +1,4 @@
-"""The asynchronous forms of `mirror` and `endpoint`: all work is done in threads, none in the event loop."""
+"""The asynchronous forms of `mirror` and `endpoint`, which run in threads."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ log = logging.getLogger("rdflive")
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds between two looks at the callbacks that are to be cancelled: another may just have begun."""
+"""Seconds between two attempts to cancel callbacks: another callback may have started."""
 _LOOK_AT_LOOP: Final = 0.5
-"""Seconds between two looks at the event loop that runs a callback."""
+"""Seconds between two checks that the event loop of a callback is open."""
 
 
 async def amirror(
@@ -44,14 +44,14 @@ async def amirror(
     on_entry: Callable[[Entry], object] | None = None,
     on_resync: Callable[[Snapshot], object] | None = None,
 ) -> Mirrored:
-    """Apply a feed to a graph as `mirror` does, in a thread that the caller awaits.
+    """Apply a feed to a graph like `mirror`, in a thread that the caller awaits.
 
     The event loop is never blocked. `on_entry` and `on_resync` may be coroutine functions: they run in the
-    loop, and the mirror goes on when they have returned. Plain ones are called in the thread.
+    loop, and the mirror continues after their end. Plain functions are called in the thread.
 
-    Cancelled, it closes the feed, cancels a callback that is under way, and ends when the entry that is being
-    applied is: the graph is at a commit then, with its cursor in it, and the next call goes on there. A feed
-    that cannot be closed, such as standard input, is left behind after a second.
+    Cancellation closes the feed, cancels a running callback, and waits for the entry that is being applied.
+    So the graph is at a commit that includes its cursor, and the next call continues there. A feed that
+    cannot be closed, such as standard input, is abandoned after a second.
 
     >>> import asyncio, io, rdflib
     >>> graph = rdflib.Graph()
@@ -86,7 +86,7 @@ async def aendpoint(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
     **options: Unpack[EndpointOptions],
 ) -> Feed:
-    """Make a SPARQL endpoint a feed as `endpoint` does: plugins are loaded and queries parsed in a thread.
+    """Return a feed like `endpoint`, but load plugins and parse queries in a thread.
 
     >>> import asyncio
     >>> asyncio.run(aendpoint("http://127.0.0.1:3030/trains/sparql", every=1.0)).source
@@ -103,7 +103,7 @@ class _Callbacks:
         self._under_way: set[Future[object]] = set()
 
     def plain(self, callback: Callable[[T], Any] | None) -> Callable[[T], object] | None:
-        """Make a plain function of a callback."""
+        """Return a plain function that runs a callback."""
         if callback is None or not is_async(callback):
             return callback
 
@@ -118,10 +118,10 @@ class _Callbacks:
         return call
 
     def _wait(self, future: Future[object], callback: object) -> None:
-        # a loop that is closed runs nothing to its end, and says so to nobody
+        # a closed loop never completes the future
         while not wait([future], _LOOK_AT_LOOP).done:
             if self._loop.is_closed():
-                raise RuntimeError(f"the event loop was closed before {callback!r} had returned")
+                raise RuntimeError(f"the event loop was closed before {callback!r} returned")
         future.result()
 
     def cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""A mirror in a thread of its own: the handle that stops it, waits for it, and says how it goes."""
+"""A mirror in a thread of its own, and its handle."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["BackgroundMirror"]
 log = logging.getLogger("rdflive")
 
 _GRACE: Final = 1.0
-"""Seconds that a stopped mirror has to come back from its feed; then it is left behind there."""
+"""Seconds until a stopped mirror that waits in its feed is abandoned."""
 _AT_EXIT: Final = 5.0
-"""Seconds that the end of the process waits for what is being applied."""
+"""Seconds that the end of the process waits for the current entry."""
 
 
 class BackgroundMirror:
     """A mirror that runs in a thread of its own; `mirror(..., background=True)` makes it.
 
-    As a context manager it is stopped at the end of the block and waited for, and what has ended it is
-    raised. It runs on without its handle. An error that ends it is logged as well.
+    As a context manager it stops the mirror at the end of the block, waits for it, and raises its error. The
+    mirror goes on if its handle is dropped. An error that ends it is also logged.
 
-    Ctrl-C is for the main thread alone. When the process ends, the entry that is being applied is finished,
-    within 5 seconds.
+    Ctrl-C only reaches the main thread. When the process ends, it waits up to 5 seconds for the current
+    entry.
 
     >>> import io, rdflib, rdflive
     >>> graph = rdflib.Graph()
@@ -49,7 +49,7 @@ class BackgroundMirror:
         self, opened: AbstractContextManager[MirrorRun], cursor: str | None, *, logs: bool = True
     ) -> None:
         self._outcome: Future[Mirrored] = Future()
-        # or a task that waits for it could cancel it
+        # otherwise a waiting task could cancel it
         self._outcome.set_running_or_notify_cancel()
         self._opened = opened
         self._cursor = cursor
@@ -59,7 +59,7 @@ class BackgroundMirror:
         self._is_stopped = False
         self._timer: threading.Timer | None = None
         self._began = time.monotonic()
-        # daemonic, because nothing can end a read of standard input
+        # a daemon, because nothing can end a read of standard input
         self._thread = threading.Thread(
             target=contextvars.copy_context().run, args=[self._work], name="rdflive-mirror", daemon=True
         )
@@ -78,25 +78,26 @@ class BackgroundMirror:
         return f"<{type(self).__name__}{done}, {state}>"
 
     def stop(self) -> None:
-        """Apply no further entry, and end the wait for one. Returns at once; may be repeated.
+        """Apply no further entries, and close the feed. Returns at once; may be repeated.
 
-        An entry that is being applied is finished, so the graph stays at a commit, with the cursor of that
-        commit in it; `wait` tells when that is so. The feed is closed. Where it cannot be closed and does not
-        come back within a second, as a read of standard input, the mirror ends without it.
+        The current entry is finished, so the graph stays at a commit that includes its cursor; `wait` returns
+        then. If the feed cannot be closed and does not return within a second, such as a read of standard
+        input, the mirror ends without it.
         """
         self._halt()
         with self._lock:
             if self._timer is None and not self._outcome.done():
                 self._timer = threading.Timer(_GRACE, self._leave)
                 self._timer.daemon = True
-                with suppress(RuntimeError):  # the process ends, and begins no threads
+                with suppress(RuntimeError):  # the process is ending and cannot start threads
                     self._timer.start()
 
     def wait(self, timeout: float | None = None) -> Mirrored:
-        """Wait until the feed has ended or the mirror was stopped, and tell what was done.
+        """Wait until the feed ends or the mirror is stopped, and return its result.
 
-        Raises what has ended the mirror, such as `FeedError`; `TimeoutError` after `timeout` seconds; and
-        `WaitError` where the mirror waits for the caller: in callbacks, and in a batch of the store.
+        Raises the error that has ended the mirror, such as `FeedError`; `TimeoutError` after `timeout`
+        seconds; and `WaitError` in callbacks and in a batch of the store, because the mirror waits for the
+        caller there.
         """
         if timeout is not None:
             if not is_number(timeout):
@@ -113,28 +114,28 @@ class BackgroundMirror:
         try:
             return self._outcome.result(timeout)
         except TimeoutError:
-            # what has ended the mirror may be one too
+            # the mirror's own error may be a TimeoutError too
             if self._outcome.done():
                 raise
             raise TimeoutError(f"the mirror has not ended within {timeout} s") from None
 
     @property
     def error(self) -> BaseException | None:
-        """What has ended the mirror; None while it runs, and when the feed ended or `stop` was called."""
+        """The error that has ended the mirror; None while it runs, and after a normal end or `stop`."""
         return self._outcome.exception() if self._outcome.done() else None
 
     @property
     def lag(self) -> float | None:
-        """The seconds since the graph was up to date with the feed, as far as the mirror could see.
+        """Seconds since the graph was last known to be up to date with the feed.
 
-        That is since the last look at the source of which all that it showed has been applied: at a file
-        that is followed, an endpoint that is polled, or a log of RDF Patch behind one. A mirror that keeps up
-        has a lag of no more than `follow` or `every` and the time of a request. Of any other file, pipe or
-        stream it is since its end was read. None before the first such look, and for feeds that cannot tell:
-        server-sent events, and feeds without `seen_until`.
+        For a followed file, a polled endpoint, or a log of RDF Patch behind an endpoint, this is the time
+        since the last check of the source whose entries have all been applied. A mirror that keeps up has a
+        lag of at most `follow` or `every` plus the time of a request. For any other file, pipe or stream it
+        is the time since its end was read. None before the first check, and for feeds without `seen_until`,
+        such as server-sent events.
         """
         seen: float | None = None if self._run is None else getattr(self._run.feed, "seen_until", None)
-        # a feed may have been followed before, into another graph
+        # the feed may have been mirrored into another graph before
         return None if seen is None or seen < self._began else time.monotonic() - seen
 
     def __enter__(self) -> Self:
@@ -144,7 +145,7 @@ class BackgroundMirror:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
-        # what the block raises goes before what has ended the mirror, which is logged
+        # an exception of the block takes precedence over the mirror's error, which is logged
         with suppress(*([] if kind is None else [Exception])):
             self.wait()
 
@@ -153,7 +154,7 @@ class BackgroundMirror:
         try:
             with self._opened as run:
                 self._run = run
-                # `stop` may have come before that line
+                # `stop` may have been called before that line
                 if self._is_stopped:
                     run.stop()
                 run.run(self._cursor)
@@ -171,13 +172,13 @@ class BackgroundMirror:
             try:
                 self._run.stop()
             except Exception:
-                log.exception("the feed of a mirror that was stopped cannot be closed")
+                log.exception("the feed of a stopped mirror cannot be closed")
 
     def _leave(self) -> None:
-        """End without the thread, as soon as it applies nothing."""
+        """End without the thread once it is not applying an entry."""
         if self._run is not None:
             with self._run.step:
-                # else a step has failed, and the thread is about to say so
+                # otherwise a step has failed, and the thread is about to report it
                 if not self._run.is_applying:
                     self._end(None)
         else:
@@ -197,10 +198,10 @@ class BackgroundMirror:
                 self._outcome.set_result(Mirrored() if run is None else run.done)
 
     def _settle(self, deadline: float) -> None:
-        """Wait until nothing is being applied; called when the process ends."""
+        """Wait until no entry is being applied; called when the process ends."""
         self._thread.join(min(_GRACE, max(0.0, deadline - time.monotonic())))
         if self._run is not None and self._thread.is_alive():
-            # not released: nothing may begin any more
+            # not released, so that no further step starts
             self._run.step.acquire(timeout=max(0.0, deadline - time.monotonic()))
 
 
@@ -209,7 +210,7 @@ _alive: Final[set[BackgroundMirror]] = set()
 
 @atexit.register
 def _stop_all() -> None:
-    """Stop at a commit: a thread that Python ends inside of a store's own code may take the process down."""
+    """Stop all mirrors at a commit: a thread that ends inside a store's native code may crash the process."""
     running = tuple(_alive)
     for mirror in running:
         mirror._halt()
@@ -219,13 +220,13 @@ def _stop_all() -> None:
 
 
 def _forked() -> None:
-    """Say in a child that its mirrors are not there: a fork has no thread but its own."""
+    """End the mirrors in a forked child, which does not have their threads."""
     for mirror in tuple(_alive):
-        # its feed is that of the parent: to shut a socket down here would end the stream there
+        # without its feed: to shut a socket down here would end the parent's stream
         mirror._run = None
         mirror._lock = threading.RLock()
         mirror._outcome = Future()
-        mirror._outcome.set_exception(RdfliveError("the mirror runs in the process that began it"))
+        mirror._outcome.set_exception(RdfliveError("the mirror runs in the process that started it"))
     _alive.clear()
 
 

@@ -1,4 +1,4 @@
-"""Continuous queries as texts: RSP-QL and C-SPARQL, whose windows look at named streams."""
+"""Continuous queries in RSP-QL and C-SPARQL, whose text declares windows over named streams."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ def register(
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     **options: Unpack[Options],
 ) -> Subscription:
-    """Subscribe to an RSP-QL or C-SPARQL query over streams; its name is the subscription's, without `name`.
+    """Subscribe to an RSP-QL or C-SPARQL query over streams.
 
-    `text` may be the path of a file that holds it, as a `pathlib.Path`.
+    `text` is the query, or the `pathlib.Path` of a file with it. Its name is the default of `name`. `streams`
+    maps the IRIs in the text to streams, which all share one graph or dataset beside them. Other graphs in
+    the text are graphs of that dataset. The options are those of `subscribe`, without `window` and `output`,
+    which the text declares.
 
-    `streams` gives the streams by the IRIs that the text names. What the text calls a graph is one of those
-    beside the streams, which all stand beside the same. The other options are those of `subscribe`, but for
-    `window` and `output`, which the text declares.
-
-    Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a stream that
-    is not given, and whatever `subscribe` raises.
+    Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a missing
+    stream, and the errors of `subscribe`.
 
     >>> import rdflib
     >>> stream = Stream()
@@ -73,7 +72,7 @@ def register(
         windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
         names = {named[str(w.stream)]: str(w.stream) for w in query.windows}
         read = [stream for stream, _ in (*default, *windows.values())]
-        # the graph that one of them stands beside; streams that were made alone are put beside it
+        # the graph beside one of the streams; streams without a graph are moved beside it
         graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
         for stream in read:
             stream.stand_beside(graph)
@@ -83,7 +82,7 @@ def register(
             init_bindings=initBindings,
             windows=frozenset(windows),
             merges=bool(default),
-            # what is traced has a plan of its own
+            # no family with provenance, because origins are traced per subscription
             family=chosen["algorithm"] in ("auto", "join", "product") and not chosen["provenance"],
         )
         question = Question(
@@ -124,9 +123,9 @@ def _identity(
 
 
 def _bound(streams: Iterable[Stream]) -> dict[str, Any]:
-    """Give the prefixes of the graphs that streams stand beside."""
+    """Return the prefixes of the graphs beside streams."""
     given = [stream for stream in streams if isinstance(stream, Stream)]
-    # the graphs of streams that were made alone give way: the others' is the one that is read
+    # last, and so with precedence, the streams with a given graph, which is the one that is read
     given.sort(key=lambda stream: not stream.is_alone)
     return {prefix: iri for stream in given for prefix, iri in namespaces(stream.graph, None).items()}
 
@@ -136,7 +135,7 @@ def _stream(window: StreamWindow, streams: Mapping[str, Stream]) -> Stream:
     if stream is None:
         known = ", ".join(sorted(streams)) or "none"
         raise ValueError(
-            f"the query reads the stream {str(window.stream)!r}, which streams= does not give; given: {known}"
+            f"the query reads the stream {str(window.stream)!r}, which streams= lacks; it has: {known}"
         )
     if not isinstance(stream, Stream):
         raise TypeError(f"streams[{str(window.stream)!r}] must be an rdflive.Stream, got {stream!r}")

@@ -1,4 +1,4 @@
-"""`rdflive.guard`: a graph that refuses commits which would break its shapes."""
+"""`rdflive.guard`: refuses commits that would violate the shapes of a graph."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from rdflive.api.validation import (
     with_rules,
 )
 from rdflive.delivery.guarding import Guards, Refusal
-from rdflive.delivery.members import start
 from rdflive.delivery.question import Question
 from rdflive.delivery.relay import Receiver
-from rdflive.delivery.subscription import Subscription
+from rdflive.delivery.subscription import Subscription, start
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Rules, refuse_quads, regime_of
 from rdflive.errors import UnsupportedQueryError, ValidationError
@@ -46,9 +45,9 @@ _QUERY: Final = re.compile(
     r"(?:\s+|#[^\n]*(?:\n|$)|(?:PREFIX\s+\S*|BASE)\s*<[^>]*>)*(SELECT|ASK|CONSTRUCT|DESCRIBE)\b(?!:)",
     re.IGNORECASE,
 )
-"""The beginning of a query, which tells it from Turtle."""
+"""The start of a query, which distinguishes it from Turtle."""
 _SHOWN: Final = 5
-"""So many rows are written out in the text of an error."""
+"""Number of rows in the text of an error."""
 
 
 class Guard:
@@ -66,11 +65,11 @@ class Guard:
         return self._followed.closed
 
     def answers(self) -> Answers[Solution]:
-        """List what is broken now: results of shapes, or rows of the query. They do not block."""
+        """List the present violations: results of shapes, or rows of the query. They do not block commits."""
         return self._followed.answers()
 
     def close(self) -> None:
-        """Let every commit pass again. May be repeated."""
+        """Stop refusing commits. May be repeated."""
         adapter, guards = self._adapter, self._guards
         with adapter.capture.reading():
             guards.refusals.pop(self._followed, None)
@@ -98,18 +97,18 @@ def guard(
     entailment: str | None = None,
     rules: Rules | None = None,
 ) -> Guard:
-    """Refuse every commit that would add a validation result: it is undone, and `ValidationError` raised.
+    """Refuse every commit that would add a validation result: undo it, and raise `ValidationError`.
 
     A commit is one add or remove, an `addN`, a batch, a SPARQL update, a parse, a bulk load or an entry of a
     feed. `shapes` are those of `rdflive.validate`, or a query: a SELECT must stay empty, an ASK must stay
-    false. Results that are there before do not block, and new ones beside them do. `severity` is "violation",
-    "warning" (and violations) or "info" (and both), or the IRI of another that alone is refused.
+    false. Pre-existing results do not block a commit; new results do. `severity` is the lowest severity that
+    is refused: "violation", "warning" or "info"; or the IRI of another severity, which alone is refused.
     `focus_nodes` and `use_shapes` are those of `rdflive.validate`, `entailment` and `rules` those of
     `rdflive.subscribe`.
 
-    Subscriptions, journals and plugins never hear of a refused commit. A change of the shapes is not refused.
-    Raises `ShapesError`, or what `rdflive.subscribe` raises for the query, and `UnsupportedStoreError` for a
-    store that cannot be guarded; RuntimeError inside of an open batch.
+    Subscriptions, journals and plugins never see a refused commit. Changes of the shapes are not refused.
+    Raises `ShapesError`, the errors of `rdflive.subscribe` for a query, `UnsupportedStoreError` for a store
+    that cannot be guarded, and RuntimeError inside an open batch.
 
     >>> import rdflib
     >>> shapes = '''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
@@ -118,7 +117,7 @@ def guard(
     >>> guarded = guard(graph, shapes)
     >>> graph.update("PREFIX : <http://e/> INSERT DATA { :IC5 a :Train }")
     Traceback (most recent call last):
-    rdflive.errors.ValidationError: the commit is refused, for it would add 1 result:
+    rdflive.errors.ValidationError: the commit is refused, because it would add 1 result:
       :IC5  Violation  :line: 1 value at least  (MinCount)
     >>> len(graph), guarded.close()
     (0, None)
@@ -136,7 +135,7 @@ def guard(
     with ExitStack() as undo:
         with manager.locked(manager.store_of(graph)) as adapter:
             if adapter.capture.is_open:
-                raise RuntimeError("a guard cannot begin inside of an open batch: end the batch first")
+                raise RuntimeError("a guard cannot start inside an open batch: end the batch first")
             guards = Guards.of(adapter)
             if question is not None:
                 followed = _start_query(guards.shadow, graph, question, receiver)
@@ -154,7 +153,7 @@ def guard(
 
 
 def _severities(severity: str | URIRef) -> frozenset[str]:
-    """Give the IRIs of the severities that are refused."""
+    """Return the IRIs of the refused severities."""
     names = [str(each).rpartition("#")[2].lower() for each in _SEVERITIES]
     if not isinstance(severity, str):
         raise TypeError(f"severity must be one of {names}, or the IRI of a severity, got {severity!r}")
@@ -163,12 +162,12 @@ def _severities(severity: str | URIRef) -> frozenset[str]:
     if ":" not in severity:
         raise ValueError(f"severity must be one of {names}, or the IRI of a severity, got {severity!r}")
     standard = [str(each) for each in _SEVERITIES]
-    iri = str(severity)  # an IRI of rdflib equals no text
+    iri = str(severity)  # an IRI of rdflib never equals a str
     return frozenset(standard[standard.index(iri) :] if iri in standard else [iri])
 
 
 def _is_query(shapes: Any) -> bool:
-    """Tell whether a query was given in place of shapes."""
+    """True for a query in place of shapes."""
     if isinstance(shapes, os.PathLike):
         return os.fsdecode(shapes).endswith((".rq", ".sparql"))
     return isinstance(shapes, str) and _QUERY.match(shapes) is not None
@@ -186,7 +185,7 @@ def _question(graph: GraphLike, query: Any, regime: Regime | None) -> Question:
         )
     if any(isinstance(step.node, algebra.Slice) for step in plan.steps):
         raise UnsupportedQueryError(
-            "a guard with LIMIT or OFFSET would not see every row that must not come: leave them out",
+            "a guard with LIMIT or OFFSET would miss rows: leave them out",
             construct="LIMIT",
         )
     if regime is not None:
@@ -208,7 +207,7 @@ def _refused_results(
     rows = tuple(row for row in delta.added if _iri(row.severity) in severities)
     if not rows:
         return None
-    text = _told(len(rows), "result", validation.lines(rows[:_SHOWN]))
+    text = _refused(len(rows), "result", validation.lines(rows[:_SHOWN]))
     return ValidationError(text, rows, (partial(validation.graph_of, rows),))
 
 
@@ -217,26 +216,26 @@ def _refused_rows(question: Question, delta: Delta) -> ValidationError | None:
     if not rows:
         return None
     if question.plan.query.form == "ASK":
-        text = f"the commit is refused, for this query would be true:\n  {_short(question.text)}"
+        text = f"the commit is refused, because this query would be true:\n  {_short(question.text)}"
         return ValidationError(text, rows)
     write = TermWriter(question.prefixes())
     lines = [
         ", ".join(f"?{name} = {write(term)}" for name, term in row.asdict().items() if term is not None)
         for row in rows[:_SHOWN]
     ]
-    return ValidationError(f"{_told(len(rows), 'row', lines)}\nof the query {_short(question.text)}", rows)
+    return ValidationError(f"{_refused(len(rows), 'row', lines)}\nof the query {_short(question.text)}", rows)
 
 
-def _told(count: int, noun: str, lines: Iterable[str]) -> str:
-    told = [f"  {line}" for line in lines]
+def _refused(count: int, noun: str, lines: Iterable[str]) -> str:
+    listed = [f"  {line}" for line in lines]
     if count > _SHOWN:
-        told.append(f"  and {count - _SHOWN:,} more")
-    head = f"the commit is refused, for it would add {count:,} {noun}{'s' * (count != 1)}:"
-    return "\n".join([head, *told])
+        listed.append(f"  and {count - _SHOWN:,} more")
+    head = f"the commit is refused, because it would add {count:,} {noun}{'s' * (count != 1)}:"
+    return "\n".join([head, *listed])
 
 
 def _iri(term: Any) -> str:
-    """Give the text of an IRI of rdflib or of pyoxigraph."""
+    """Return the text of an IRI of rdflib or pyoxigraph."""
     return str(getattr(term, "value", term))
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for the end of what must not be cut in two."""
+"""Delays Ctrl-C until the end of a block that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["interrupt_later"]
 
 @contextmanager
 def interrupt_later() -> Iterator[None]:
-    """Raise the KeyboardInterrupt of a Ctrl-C inside the block behind it; a second one at once.
+    """Raise the KeyboardInterrupt of a Ctrl-C in the block after the block; that of a second one at once.
 
-    Only Python's own handler in the main thread is put off; others do as they please.
+    Only Python's own handler in the main thread is delayed.
     """
     if (
         threading.current_thread() is not threading.main_thread()
@@ -39,7 +39,7 @@ def interrupt_later() -> Iterator[None]:
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         except BaseException:
-            # what interrupts the line above must not leave a handler that swallows the next Ctrl-C
+            # an interruption of the line above must not leave a handler that swallows the next Ctrl-C
             signal.signal(signal.SIGINT, signal.default_int_handler)
             raise
     if waiting:

@@ -1,4 +1,4 @@
-"""Streams whose subscriptions resume: they go on where the streams of an earlier run ended."""
+"""Logs the streams of subscriptions that resume, and restores streams from their logs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["join", "keep"]
 
 
 def keep(streams: Iterable[tuple[Stream, str]], journal: Journal, adapter: Adapter) -> list[StreamLog]:
-    """Keep what streams are given in the file of a subscriber; of those that begin, restore what it has.
+    """Log streams in the file of a subscriber; restore the streams that have not started.
 
-    Each stream has a name for the case that it has none of its own. Called under the store's lock, and the
-    windows are opened next; then `join` follows.
+    Each stream comes with a name, in case it has none of its own. Called under the store's lock. Then the
+    windows are opened, and `join` follows.
     """
     logs: list[StreamLog] = []
     journal.streams = logs
@@ -36,7 +36,7 @@ def keep(streams: Iterable[tuple[Stream, str]], journal: Journal, adapter: Adapt
         elif not isinstance(log, StreamLog) or log.path != journal.path:
             raise ResumeError(
                 f"subscription {journal.name!r} cannot be resumed from {journal.path!r}: its stream is kept "
-                f"in {getattr(log, 'path', None)!r}; all subscriptions of a stream that resume have one file"
+                f"in {getattr(log, 'path', None)!r}; all resumed subscriptions of a stream must use one file"
             )
         else:
             log.course = log.read()
@@ -45,7 +45,7 @@ def keep(streams: Iterable[tuple[Stream, str]], journal: Journal, adapter: Adapt
 
 
 def join(logs: Iterable[StreamLog], subscription: Subscription, name: str) -> None:
-    """Have what a subscription needs kept, now that its windows are open."""
+    """Keep the elements that a subscription needs, after its windows are opened."""
     panes = {
         pane for view in subscription._views() if isinstance(view, WindowView) for pane in view.content.panes
     }
@@ -63,7 +63,7 @@ def _begin(watermark: Watermark, name: str, journal: Journal, adapter: Adapter) 
         if course is not None:
             played = play(watermark, course)
             if watermark.has_begun and state_of(watermark) != played:
-                raise _refused(journal, "it is not where the file says that it was")
+                raise _refused(journal, "its position differs from the one in the file")
             load(watermark, played)
             log.settle()
     except BaseException:
@@ -75,6 +75,6 @@ def _begin(watermark: Watermark, name: str, journal: Journal, adapter: Adapter) 
 
 def _refused(journal: Journal, reason: str) -> ResumeError:
     return ResumeError(
-        f"subscription {journal.name!r} cannot be resumed from {journal.path!r}: the stream has gone on "
-        f"without it, and {reason}; subscribe with resume= to a new stream, before it is given anything"
+        f"subscription {journal.name!r} cannot be resumed from {journal.path!r}: the stream has continued "
+        f"without it, and {reason}; subscribe with resume= to a new stream, before its first element"
     )

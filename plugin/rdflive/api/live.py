@@ -1,4 +1,4 @@
-"""How a user meets rdflive: `subscribe`, `batch` and `explain`, as functions and as methods of graphs."""
+"""`subscribe`, `batch` and `explain`, as functions and as methods of graphs."""
 
 from __future__ import annotations
 
@@ -39,65 +39,63 @@ def subscribe(
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     **options: Unpack[Options],
 ) -> Subscription:
-    """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
+    """Keep the answer of a query up to date: every change of the graph calls back with the changed solutions.
 
-    `graph` is an `rdflib.Graph` or `Dataset` over a store that some adapter can watch, or a `LiveStore`.
-    `query` is SPARQL, or the path of a file that holds it as a `pathlib.Path`; the prefixes bound on the
-    graph and those of `initNs` may be used, and
-    `initBindings` fixes variables, as in `Graph.query`. `callback(delta)` runs in the writing thread
-    before the write returns; what it raises is kept as `last_error` and treated as `on_error` says
-    ("log", "ignore", or a function of the subscription and the exception). The first delta holds the
-    current answers (`initial=False` leaves it out). `algorithm` forces one of `rdflive.ALGORITHMS`.
+    `graph` is an `rdflib.Graph` or `Dataset` over a store with an adapter, or a `LiveStore`. `query` is
+    SPARQL text, or the `pathlib.Path` of a file with it. It may use the prefixes bound on the graph and those
+    of `initNs`. `initBindings` fixes variables, as in `Graph.query`. `callback(delta)` runs in the writing
+    thread before the write returns. Its exceptions are kept as `last_error` and treated by `on_error`: "log",
+    "ignore", or a function of the subscription and the exception. The first delta holds the current answer
+    (`initial=False` leaves it out). `algorithm` forces one of `rdflive.ALGORITHMS`.
 
-    An `async def` callback is awaited in the event loop that runs where `subscribe` is called, one delta
-    after the other; the write does not wait for it. `executor` calls a plain function likewise in an
-    executor of threads (`concurrent.futures`). With `throttle`, a duration such as "1s", deltas are merged
-    for so long before the callback gets them, in a thread of their own if nothing else is said. Where the
-    loop is closed or the executor shut down, `on_error` is told and the subscription closes. Closing it
-    drops what still waits for the callback; with `resume` it comes after the restart.
+    An `async def` callback is awaited in the event loop that is running when `subscribe` is called, one delta
+    after the other; the write does not wait for it. `executor` runs a plain function in an executor of
+    threads (`concurrent.futures`) in the same way. With `throttle`, a duration such as "1s", deltas are
+    merged for that time before each call, by default in a separate thread. If the loop is closed or the
+    executor shut down, the subscription closes and `on_error` gets the error. Closing drops the deltas that
+    wait for the callback; with `resume` they come after the restart.
 
-    With `resume`, the path of a file that is made when it is not there, the subscriber called `name`
-    goes on where it was: the first delta is what changed since the last that it got, whoever changed it,
-    and none where nothing did. `delta.sequence` is then the subscriber's own number, 1, 2, 3 … across
-    restarts. A delta that was being delivered when the program ended comes again, with its number.
+    With `resume`, the path of a file that is created if it is missing, the subscriber `name` continues after
+    a restart. The first delta holds all changes since the last delivered one, from any program; there is none
+    without changes. `delta.sequence` then counts the subscriber's deltas, 1, 2, 3 … across restarts. A delta
+    whose delivery was cut off by the end of the program comes again, with the same number.
 
-    With `entailment="rdfs"` the query is answered over all that the graph entails by subclasses,
+    With `entailment="rdfs"` the query is answered over everything that the graph entails by subclasses,
     subproperties, domains and ranges, while data and schema change. `rules="rdfs"` is RDFS with its axioms
-    and `rdfs:Resource`, which entails more and costs more. `strategy` says how: "saturate" stores
-    the entailed triples that the query can see, with their supports, "reformulate" asks the graph, "auto"
-    decides per class and property by what it costs. `counts="paths"` counts derivations in place of
-    supports, which needs a schema without cycles. With `rules` it is answered over what these entail: the
-    name of a rule set ("rdfs", "rdfs-plus", "owl-rl"), N3 text, the path of a file, or several of them.
-    With `provenance` each solution of a delta has an `origin`: whether it was inferred when it appeared,
-    and by which rules; this needs a SELECT of one basic graph pattern.
+    and `rdfs:Resource`, which entails more and costs more. `strategy` selects the method: "saturate" stores
+    the entailed triples that the query can match, with their supports; "reformulate" looks them up in the
+    graph; "auto" decides per class and property by cost. `counts="paths"` counts derivations in place of
+    supports, and needs a schema without cycles. `rules` gives other rules: the name of a rule set ("rdfs",
+    "rdfs-plus", "owl-rl"), N3 text, the path of a file, or several of them. With `provenance` each solution
+    of a delta has an `origin`, which says if it was inferred when it appeared, and by which rules; this needs
+    a SELECT of one basic graph pattern.
 
-    With a `Stream` in place of the graph the query is answered over what a `window` of it holds, together
-    with the graph beside the stream; `window` is `Sliding`, `Tumbling`, `Count` or `Landmark`. Each delta
-    has the `time` of the report, and says which solutions `expired` and which were `retracted`. `output` is
-    "delta", "istream" (what came), "dstream" (what went) or "rstream" (at each report the whole answer).
-    `expiry` says how what the window entails is taken back: "labels", "keep-all", "dred" or "recompute";
-    answers are the same. With `expires` each solution that comes tells when it will go: `solution.expires`.
+    With a `Stream` in place of the graph the query is answered over the content of a `window` of the stream,
+    merged with the graph beside the stream. `window` is `Sliding`, `Tumbling`, `Count` or `Landmark`. Each
+    delta has the `time` of the report, and separates `expired` from `retracted` solutions. `output` is
+    "delta", "istream" (added solutions), "dstream" (removed solutions) or "rstream" (the full answer at each
+    report). `expiry` selects how entailed triples expire: "labels", "keep-all", "dred" or "recompute"; the
+    answers are the same. With `expires` each added solution has the time of its removal: `solution.expires`.
 
-    With a `budget` a commit, or opening, that would take more time or memory than it allows ends the
-    subscription in place of that: `on_error` is given the `BudgetError`, iterators end, and the write stands.
-    Regular expressions must be constants then, and need google-re2.
+    With a `budget`, a commit or a start that would exceed its time or memory ends the subscription:
+    `on_error` gets the `BudgetError`, iterators end, and the write stands. Regular expressions must then be
+    constants, and need google-re2.
 
-    With a `key`, variables that SELECT shows, as `key=("train",)`, `delta.changed` pairs the row of a key
-    that went with the row that came in its place, and `added` and `removed` have the rest. Where several
-    rows of a key went or came, they are not paired.
+    With a `key`, variables that SELECT shows such as `key=("train",)`, `delta.changed` pairs the removed and
+    the added row of a key, and `added` and `removed` hold the other rows. If several rows of a key are
+    removed or added, they are not paired.
 
     A query may compare times with NOW(), as in `FILTER(?seen > NOW() - "P1D"^^xsd:dayTimeDuration)`. Then
-    time changes its answer too: rows come and go at their very instants, by a timer in a thread of its own.
-    `delta.time` is what NOW() was. `clock` is what NOW() shows: a function that gives seconds since 1970, or
-    a datetime with a time zone, such as a `ManualClock`.
+    time also changes the answer: a timer thread adds and removes rows at the exact instants. `delta.time` is
+    the value of NOW(). `clock` sets NOW(): a function that returns seconds since 1970 or a datetime with a
+    time zone, such as a `ManualClock`.
 
-    What the query names and the graph does not hold yet is noted once in the log, with the nearest name that
-    it does hold; see `Explanation.notes`.
+    Names in the query that the graph lacks are logged once, each with the nearest name in the graph; see
+    `Explanation.notes`.
 
-    Raises RuntimeError for an `async def` callback where no event loop runs.
-    Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
-    or `RuleError`, before anything is changed, `BudgetError`, and `ResumeError` when the file is not one of
-    this query and name.
+    Raises RuntimeError for an `async def` callback without a running event loop. Raises `QuerySyntaxError`,
+    `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError` or `RuleError` before
+    anything is changed; `BudgetError`; and `ResumeError` if the file does not belong to this query and name.
 
     >>> graph = rdflib.Graph()
     >>> subscription = subscribe(graph, "SELECT ?s { ?s a <http://e/Train> }", initial=False)
@@ -117,16 +115,16 @@ def subscribe(
 def batch(graph: GraphLike) -> AbstractContextManager[object]:
     """Make all changes inside the block one commit, with one net delta per subscription.
 
-    Other threads that write to the store wait until the block ends. After an exception the changes made
-    so far are delivered: a store keeps them. Raises RuntimeError where another thread leaves the block than
-    entered it, and `WaitError` where two threads with batches would wait for each other.
+    Other threads that write to the store wait until the block ends. After an exception the changes so far are
+    delivered, because the store keeps them. Raises RuntimeError if a thread other than the entering one
+    leaves the block, and `WaitError` if two threads with batches would wait for each other.
 
     >>> graph = rdflib.Graph()
     >>> with batch(graph):
     ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
     """
     if isinstance(graph, Stream):
-        raise TypeError(f"a batch is of a graph: give the one beside the stream, its .graph, got {graph!r}")
+        raise TypeError(f"batch needs a graph: give the graph beside the stream, its .graph, got {graph!r}")
     return manager.batch(manager.store_of(graph))
 
 
@@ -138,12 +136,12 @@ def explain(
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
 ) -> Explanation:
-    """Show how a query would be maintained, without any data.
+    """Show the plan of a query, without any data.
 
-    One with an algorithm of a class of patterns shares its plan with no others and may keep less.
-    With a graph its prefixes may be used, and the `notes` also say which predicates, classes and graphs of
-    the query it does not hold, each with the nearest that it does. Rules, and what windows entail, have
-    patterns held whole: `algorithm="whole"` shows that.
+    With the algorithm of one class of patterns, a query shares its plan with no other and may keep less. With
+    `graph`, the query may use its prefixes, and `notes` also lists the predicates, classes and graphs of the
+    query that the graph lacks, each with the nearest name. With rules, and with entailment in windows,
+    patterns keep all their matches: `algorithm="whole"` shows that plan.
 
     >>> print(explain("ASK { <http://e/a> <http://e/p> <http://e/b> }").pattern_class)
     ground
@@ -160,15 +158,15 @@ def explain(
     with manager.locked(manager.store_of(graph)) as adapter:
         notes = unheld_notes(adapter, graph, plan, None)
         is_whole = algorithm != "demand" and not looks_up(adapter)
-    # without the lock: the nearest are searched
+    # without the lock, because `tuple` searches the nearest names
     return Explanation(plan, notes=tuple(notes), shared=shared, is_whole=is_whole)
 
 
 def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noqa: N802 - used as the class it stands for
-    """Make a stand-in for a `pyoxigraph.Store` that can be subscribed to; use it instead of the store.
+    """Return a stand-in for a `pyoxigraph.Store` that can be subscribed to; use it instead of the store.
 
-    It has every method of the store. What is written through the store itself, past the stand-in, is
-    not seen (`Subscription.resync` reads it again). Without a store a new one in memory is made.
+    It has every method of the store. Direct writes to the store are not seen (`Subscription.resync` reads
+    them). Without `store` it is a new store in memory.
     """
     try:
         # imported here, because it is an extra
@@ -185,7 +183,7 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noq
 def install() -> None:
     """Give every rdflib graph the methods `subscribe` and `batch`.
 
-    Type checkers do not see them: for these there are `LiveGraph`, `LiveDataset`, and the functions.
+    Type checkers do not see them; use `LiveGraph`, `LiveDataset` or the functions there.
 
     >>> install()
     >>> rdflib.Graph().subscribe("ASK { ?s ?p ?o }").answers()
@@ -196,7 +194,7 @@ def install() -> None:
 
 
 class _LiveMethods:
-    """The methods `subscribe` and `batch`, as `install` gives them to every graph."""
+    """The methods `subscribe` and `batch`, the same as those of `install`."""
 
     subscribe = subscribe
 

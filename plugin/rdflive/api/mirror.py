@@ -1,4 +1,4 @@
-"""A graph that follows a feed: every entry one commit, the feed's cursor in it."""
+"""`rdflive.mirror`: a graph that follows a feed, with one commit per entry."""
 
 from __future__ import annotations
 
@@ -106,29 +106,30 @@ def mirror(
 ) -> Mirrored | BackgroundMirror:
     """Apply a feed to a graph until the feed ends, each of its entries as one commit.
 
-    `graph` is an `rdflib.Graph` (its own triples), a `Dataset`, or a `LiveStore`. `source` is the path of
-    a feed (`.gz` too, `-` is standard input), an open binary file, or a `Feed` such as that of
-    `rdflive.endpoint`; `format` names its format, or is one, where the file's ending does not say it.
+    `graph` is an `rdflib.Graph` (its own triples), a `Dataset`, or a `LiveStore`. `source` is the path of a
+    feed (also `.gz`; `-` is standard input), an open binary file, or a `Feed` such as that of
+    `rdflive.endpoint`. `format` is a format or its name, needed if the file's ending does not determine it.
 
-    The feed's cursor is kept with the data, in the same atomic step, under `name`: by default the name
-    of the feed; an open file and standard input have none. The next call goes on behind it. A `cursor`
-    given here goes before the kept one, and "" is the beginning of the feed. Where there is no cursor
-    yet, or the feed cannot go on from it, what the graph holds is replaced by the `snapshot` in one
-    commit, and the feed is read from its beginning: the path of an N-Quads file, or a function that gives
-    quads, the state in front of the feed.
+    The feed's cursor is kept with the data, in the same atomic step, under `name`. The default is the name of
+    the feed; an open file and standard input have none. The next call continues after the cursor. The
+    argument `cursor` takes precedence over the kept one; "" is the start of the feed. If there is no cursor
+    yet, or the feed cannot continue from it, the `snapshot` replaces the graph's content in one commit, and
+    the feed is read from its start. `snapshot` is the state before the feed: the path of an N-Quads file, or
+    a function that returns quads.
 
-    The first bad record raises `FeedError`; the entries in front of it stay applied. With
-    `on_bad="skip"` the unit it is in (a transaction, a line) is appended to the file `dead_letters`.
-    `guard` is what `rdflive.guard` takes as shapes, or a query: an entry that would add a result is a bad
-    record then, and its results go to the dead letters too. So it is with a guard that is open already. A
-    snapshot that would add one raises `ValidationError`.
-    `follow` goes on at the end of a file, which is looked at for more every so many seconds, and in the
-    file that takes its place when the log is rotated by renaming; the call ends with an exception, such as
-    that of Ctrl-C, which waits for the commit that is under way. `on_entry` is called after each commit,
-    `on_resync` after one that replaced all. Also raises `ResyncNeeded`, and `UnsupportedStoreError`.
+    The first bad record raises `FeedError`; the entries before it stay applied. With `on_bad="skip"` its unit
+    (a transaction, a line) is appended to the file `dead_letters`. `guard` takes the shapes or the query of
+    `rdflive.guard`: an entry that would add a result is a bad record then, and its results go to the dead
+    letters too. An open guard on the graph has the same effect. A snapshot that would add a result raises
+    `ValidationError`.
 
-    With `background=True` a thread does all this, and the call gives its handle, a `BackgroundMirror`, when
-    the arguments have been checked. Callbacks are called in that thread. `amirror` is the form for `await`.
+    With `follow`, a number of seconds, the mirror checks the end of the file for new entries at this
+    interval, and continues in the next file when the log is rotated by renaming. The call then ends only with
+    an exception, such as that of Ctrl-C, which waits for the current commit. `on_entry` is called after each
+    commit, `on_resync` after a snapshot. Also raises `ResyncNeeded` and `UnsupportedStoreError`.
+
+    With `background=True` the mirror runs in a thread, also its callbacks. The call checks the arguments and
+    returns a `BackgroundMirror`. `amirror` is the form for `await`.
 
     >>> import io, rdflib
     >>> graph = rdflib.Graph()
@@ -142,14 +143,14 @@ def mirror(
         name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, guard=guard, follow=follow,
         on_entry=on_entry, on_resync=on_resync,
     )  # fmt: skip
-    # no ExitStack: after an error its frame is in a circle of references, which keeps the store hooked
+    # no ExitStack: after an error its frame is in a reference cycle, which keeps the store hooked
     if not background:
         with opening as run:
             return run.run(cursor)
     run = opening.__enter__()
     try:
         return BackgroundMirror(_handed_on(run, opening), cursor)
-    except BaseException:  # no thread could be begun; or Ctrl-C came when it had, and it ends
+    except BaseException:  # no thread could be started, or Ctrl-C came after its start
         with run.step:
             opening.__exit__(None, None, None)
         raise
@@ -171,15 +172,15 @@ def opened(
     on_entry: Callable[[Entry], object] | None,
     on_resync: Callable[[Snapshot], object] | None,
 ) -> Iterator[MirrorRun]:
-    """Check what was given to `mirror`, and keep the store hooked and the name taken inside the block."""
+    """Check the arguments of `mirror`. Inside the block the store stays hooked and the name reserved."""
     paths = (str, os.PathLike)
     for argument, given, fits, accepted in (
         ("format", format, isinstance(format, str | FeedFormat), "the name of a format, a FeedFormat"),
-        ("cursor", cursor, isinstance(cursor, str), "a cursor that mirror gave, which is text,"),
+        ("cursor", cursor, isinstance(cursor, str), "a cursor that mirror returned, which is text,"),
         ("name", name, isinstance(name, str), "a text"),
         (
             "snapshot", snapshot, isinstance(snapshot, paths) or callable(snapshot),
-            "the path of an N-Quads file, a function that gives quads",
+            "the path of an N-Quads file, a function that returns quads",
         ),
         ("dead_letters", dead_letters, isinstance(dead_letters, paths), "the path of a file"),
         ("follow", follow, is_number(follow), "a number of seconds above 0"),
@@ -191,16 +192,16 @@ def opened(
     for callback in (on_entry, on_resync):
         if is_async(callback):
             raise TypeError(
-                f"the callback {callback!r} is a coroutine function, which nobody would await: give it to "
+                f"the callback {callback!r} is a coroutine function, which mirror cannot await: give it to "
                 "rdflive.amirror, or give a plain function"
             )
     feed = _open(source, format, follow)
     letters = _dead_letters(on_bad, dead_letters, source)
-    # the next open file, or the next input, need not be the same feed
+    # another open file or standard input may be another feed
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
     read = None if snapshot is None else partial(_read_snapshot, snapshot)
-    # hooked for the whole run, so that plugins are not asked for the adapter at each entry
+    # hooked for the whole run, which saves the plugins' look-up of the adapter at each entry
     with manager.hooked(manager.store_of(graph)) as adapter:
         run = MirrorRun(GraphTarget(graph, adapter), feed, name, read, letters, on_entry, on_resync)
         with run.alone(), nullcontext() if guard is None else open_guard(graph, guard):
@@ -209,7 +210,7 @@ def opened(
 
 @contextmanager
 def _handed_on(run: MirrorRun, opened: AbstractContextManager[MirrorRun]) -> Iterator[MirrorRun]:
-    """Leave in one thread what was entered in another."""
+    """Exit in this thread a context that was entered in another."""
     try:
         yield run
     finally:
@@ -223,12 +224,12 @@ def endpoint(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
     **options: Unpack[EndpointOptions],
 ) -> Feed:
-    """Make a SPARQL endpoint a feed for `mirror`: it is polled, or the change log beside it followed.
+    """Return a feed for `mirror` that polls a SPARQL endpoint, or follows the change log beside it.
 
-    Only what matches the triple patterns of `queries` is fetched; without them, of the subscriptions that
-    are open on the mirrored graph at each poll. `options` are those of the plugin that knows the URL, the
-    built-in ones `rdflive.feeds.EndpointOptions`. Nothing is asked of the endpoint yet. `feed.close()` ends
-    its mirror at once, from any thread.
+    It fetches only triples that match the patterns of `queries`; without `queries`, those of the open
+    subscriptions on the mirrored graph at each poll. `options` are those of the plugin that handles the URL;
+    the built-in ones are `rdflive.feeds.EndpointOptions`. This call sends no request. `feed.close()` ends its
+    mirror at once, from any thread.
     """
     if not isinstance(url, str):
         raise TypeError(f"url must be the http or https URL of a SPARQL endpoint, got {url!r}")
@@ -249,7 +250,7 @@ def endpoint(
 
 
 def _patterns(query: str, prefixes: Mapping[str, Any]) -> Iterator[Quad]:
-    """List the triple patterns of a query as a feed names them."""
+    """List the triple patterns of a query in the form of feeds."""
     plan = make_plan(parse_query(query, init_ns=prefixes, clock=True))
     for basic in plan.basics:
         graph = NAMED_GRAPHS if isinstance(basic.graph, Variable) else basic.graph
@@ -262,12 +263,12 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
     if isinstance(source, Feed) or _lacks_close(source):
         feed = cast(Feed, source)
         if form is not None or follow is not None:
-            raise ValueError(f"format and follow are for files: the feed {feed.source} knows by itself")
+            raise ValueError(f"format and follow are for files, and {feed.source} is a feed already")
         return feed
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise TypeError(f"a feed is a path, an open binary file or a Feed, got {source!r}")
     if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
-        raise ValueError(f"a source is no URL: give rdflive.endpoint(url) in its place, got {source!r}")
+        raise ValueError(f"a source cannot be a URL: give rdflive.endpoint(url) instead, got {source!r}")
     if form is None:
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if path is None or path == STDIN:
@@ -277,7 +278,7 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
 
 
 def _lacks_close(source: object) -> bool:
-    """Tell, with a warning, whether something is a feed but for `close`, which a feed needs from 0.2 on."""
+    """True, with a warning, for a feed without `close`, which feeds need from 0.2 on."""
     if not all(hasattr(source, name) for name in ("source", "entries", "snapshot")):
         return False
     warnings.warn(
@@ -296,23 +297,23 @@ def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None, source: Sour
         raise ValueError("on_bad='skip' and dead_letters=PATH go together: nothing is thrown away")
     if path is None:
         return None
-    # each bad record would be appended to what is read
+    # each bad record would be appended to the feed
     if isinstance(source, str | os.PathLike) and os.path.realpath(source) == os.path.realpath(path):
         raise ValueError(f"dead_letters={os.fspath(path)!r} is the feed itself; give another file")
     return DeadLetters(path)
 
 
 def _read_snapshot(source: SnapshotSource) -> Snapshot:
-    """Read quads; the feed is read from its beginning behind them."""
+    """Read a snapshot, after which the feed is read from its start."""
     if callable(source):
         try:
             return Snapshot(tuple(Quad(*quad) for quad in source()), "")
         except TypeError as error:
-            raise TypeError(f"the snapshot function must give quads: {error}") from error
+            raise TypeError(f"the snapshot function must return quads: {error}") from error
     if not _NQUADS.search(os.fspath(source)):
         raise ValueError(
             f"{os.fspath(source)}: a snapshot is a file of N-Triples or N-Quads (.nt, .nq, also .gz), or a "
-            "function that gives quads"
+            "function that returns quads"
         )
     try:
         with open_lines(os.fspath(source)) as lines:

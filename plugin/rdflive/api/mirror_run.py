@@ -1,4 +1,4 @@
-"""The loop of a mirror: entries into commits, cursors kept, bad records put aside, snapshots taken."""
+"""The loop of a mirror: it applies entries, keeps cursors, puts bad records aside and takes snapshots."""
 
 from __future__ import annotations
 
@@ -28,68 +28,68 @@ __all__ = ["MirrorRun", "Mirrored"]
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
-"""In front of the keys that a feed chose itself, so that none of them is `cursor`."""
+"""Prefix of a feed's own keys, so that none of them is `cursor`."""
 _PATIENCE: Final = 3
-"""Snapshots without an entry in between, until a feed that asks for another is given up."""
+"""Number of consecutive snapshots without an entry after which a feed is given up."""
 
 
 def _forked() -> None:
-    """Forget the mirrors of the process that this one was forked from: their threads are not here."""
+    """Discard the mirrors of the parent process, whose threads a fork does not have."""
     _running.clear()
     _mutex.release()
 
 
 _running: Final[dict[tuple[int, str], MirrorRun]] = {}
-"""The mirrors at work, by store and name."""
+"""The running mirrors, by store and name."""
 _mutex: Final = threading.RLock()
-"""Held while one comes to them or goes."""
+"""Held while a mirror is added or removed."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_mutex.acquire, after_in_parent=_mutex.release, after_in_child=_forked)
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """What a mirror has done when its feed ends."""
+    """The result of a mirror at the end of its feed."""
 
     entries: int = 0
-    """Entries of the feed that were applied, each as one commit."""
+    """Number of applied entries, each one commit."""
     changes: int = 0
-    """Changes in them, as the feed says them; what its SPARQL updates did is not counted."""
+    """Number of changes listed in them, without the effects of SPARQL updates."""
     skipped: int = 0
-    """Bad records that went to the dead letters."""
+    """Number of bad records that went to the dead letters."""
     resyncs: int = 0
-    """Snapshots that replaced what the graph held."""
+    """Number of snapshots that replaced the graph's content."""
     cursor: str | None = None
-    """Where the feed goes on the next time; None where nothing was ever read."""
+    """The position from which the next run continues; None if nothing was ever read."""
 
 
 @dataclass(slots=True)
 class MirrorRun:
-    """One run of a mirror; without a name it keeps nothing."""
+    """One run of a mirror; without a name it keeps no cursor."""
 
     target: GraphTarget
     feed: Feed
     name: str | None
     snapshot: Callable[[], Snapshot] | None
-    """Reads the state before the feed's first entry; None where the feed itself has one, or nobody."""
+    """Reads the state before the first entry. None if the feed supplies its own snapshot, or none exists."""
     letters: DeadLetters | None
     on_entry: Callable[[Entry], object] | None
     on_resync: Callable[[Snapshot], object] | None
     done: Mirrored = Mirrored()
     refused: Frame = ()
-    """What the store refused last: it may come again where a cursor cannot point behind it."""
+    """The last entry that the store refused. It may come again if a cursor cannot point after it."""
     step: threading.RLock = field(default_factory=threading.RLock)
     """Held from before an entry or a snapshot is applied until its callback has returned."""
     is_stopped: bool = False
-    """True when nothing more is applied, except by a step that has begun."""
+    """True after `stop`: only a step that has started still applies changes."""
     is_applying: bool = False
-    """True inside of a step, and for good after one that failed."""
+    """True inside a step, and permanently after a failed step."""
 
     def stop(self) -> None:
-        """Apply nothing more, and close the feed, if it can be closed. From any thread; it waits for nothing.
+        """Apply no more entries, and close the feed if possible. Returns at once; callable from any thread.
 
-        A feed that can be closed comes to its end then. Any other goes on until it gives something; the graph
-        stands still when `step` can be taken.
+        A closed feed ends. Any other feed runs until it returns something. The graph no longer changes once
+        `step` can be acquired.
         """
         self.is_stopped = True
         close = getattr(self.feed, "close", None)
@@ -97,10 +97,10 @@ class MirrorRun:
             close()
 
     def run(self, cursor: str | None) -> Mirrored:
-        """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
+        """Follow the feed to its end, and restart from a snapshot whenever it requests one."""
         try:
             return self._run(cursor)
-        # in what calls the mirror it would end a loop or a generator, and no future of asyncio takes it
+        # in the caller it would end a generator, and a future of asyncio cannot hold it
         except StopIteration as error:
             raise RuntimeError("a callback, the snapshot or the feed has raised StopIteration") from error
 
@@ -109,7 +109,7 @@ class MirrorRun:
             cursor = self.target.kept(self.name).get(_CURSOR)
         self.done = replace(self.done, cursor=cursor)
         if cursor is None and self.snapshot is not None:
-            self._resync(self._asked(self.snapshot))
+            self._resync(self._requested(self.snapshot))
         barren = 0
         while not self.is_stopped:
             entries = self.done.entries
@@ -117,7 +117,7 @@ class MirrorRun:
             if need is None:
                 break
             barren = 0 if self.done.entries > entries else barren + 1
-            snapshot = self._asked(self._snapshot)
+            snapshot = self._requested(self._snapshot)
             if self.is_stopped:
                 break
             if snapshot is None or barren == _PATIENCE:
@@ -143,10 +143,10 @@ class MirrorRun:
                 if other is not None:
                     if not other.is_stopped:
                         raise RdfliveError(
-                            f"a mirror named {self.name!r} is at work on this store; give this one another "
+                            f"a mirror named {self.name!r} is running on this store; give this one another "
                             "name"
                         )
-                    with other.step:  # its feed may keep it, but its cursor stands still from here on
+                    with other.step:  # its thread may wait in the feed, but its cursor no longer changes
                         pass
                 before = other
             yield
@@ -156,22 +156,22 @@ class MirrorRun:
                     del _running[key]
 
     def _follow(self) -> ResyncNeeded | None:
-        """Apply what comes, to the end of the feed or to where it needs a resync."""
+        """Apply entries until the feed ends or needs a resync."""
         while True:
             entries = self.feed.entries(self.done.cursor, self._own(), self.target)
             try:
-                begins_anew, need = self._apply_all(entries)
+                restarts, need = self._apply_all(entries)
             finally:
                 close = getattr(entries, "close", None)  # a generator may hold a file or a connection
                 if close is not None:
                     close()
-            if not begins_anew:
+            if not restarts:
                 return need
 
     def _apply_all(self, entries: Iterator[Entry]) -> tuple[bool, ResyncNeeded | None]:
-        """Apply entries; tells whether their feed must be taken up again, and whether it needs a resync."""
-        begins_anew = False
-        while not begins_anew:
+        """Apply entries. Returns true if the feed must restart from its cursor, and the need of a resync."""
+        restarts = False
+        while not restarts:
             try:
                 entry = next(entries)
             except StopIteration:
@@ -179,23 +179,23 @@ class MirrorRun:
             except ResyncNeeded as need:
                 return False, need
             except Exception:
-                if self.is_stopped:  # a feed that is closed may say so in its own way
+                if self.is_stopped:  # a closed feed may raise any error
                     return False, None
                 raise
             with self.step:
                 if self.is_stopped:
                     return False, None
                 self.is_applying = True
-                begins_anew = self._apply(entry)
+                restarts = self._apply(entry)
                 self.is_applying = False
         return True, None
 
     def _apply(self, entry: Entry) -> bool:
-        """Apply an entry or skip it; true where its feed must be taken up again from what is kept.
+        """Apply an entry or skip it. Returns true if the feed must restart from its kept state.
 
-        So it is when the store refuses what the decoder has taken for done.
+        That is the case if the store refuses an entry that the decoder has taken as applied.
         """
-        error, anew = entry.error, False
+        error, restarts = entry.error, False
         try:
             if error is None:
                 try:
@@ -204,9 +204,9 @@ class MirrorRun:
                     if not _is_refusal(cause, entry):
                         raise
                     error = self._refusal(entry, cause)
-                    anew = bool(entry.kept) and entry.frame != self.refused
-                    # a stream cannot be read again, so it cannot be taken up from what is kept
-                    if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
+                    restarts = bool(entry.kept) and entry.frame != self.refused
+                    # a stream cannot be read again, so it cannot restart
+                    if restarts and isinstance(self.feed, FileFeed) and self.feed.is_stream:
                         raise error from cause
                     self.refused = entry.frame
             if error is not None:
@@ -215,17 +215,17 @@ class MirrorRun:
                 self.letters(error, entry.frame)
                 self._skip(entry)
                 if entry.error is None:
-                    # without the cause, whose traceback leads here too
-                    told = FeedError(error.source, error.line, error.reason, offset=error.offset)
+                    # without the cause, whose traceback refers to this frame
+                    reported = FeedError(error.source, error.line, error.reason, offset=error.offset)
                     entry = Entry(
-                        Batch((), entry.batch.sequence), entry.cursor, frame=entry.frame, error=told
+                        Batch((), entry.batch.sequence), entry.cursor, frame=entry.frame, error=reported
                     )
         finally:
-            # its traceback leads here: what was interrupted in it would wait for the garbage collector
+            # its traceback refers to this frame: interrupted frames would wait for the garbage collector
             del error
         if self.on_entry is not None:
             self.on_entry(entry)
-        return anew
+        return restarts
 
     def _write(self, entry: Entry) -> None:
         keep = {_OWN + key: text for key, text in entry.kept.items()}
@@ -247,15 +247,15 @@ class MirrorRun:
 
     def _refusal(self, entry: Entry, cause: Exception) -> FeedError:
         line = entry.frame[0] if entry.frame else Line("", 0)
-        # results stand in lines of their own
+        # validation results keep their lines
         text = str(cause) if isinstance(cause, ValidationError) else " ".join(str(cause).split())
         reason = f"the store refuses entry {entry.batch.sequence}: {text}"
         error = FeedError(self.feed.source, line.number, reason, offset=line.start)
         error.__cause__ = cause
         return error
 
-    def _asked(self, read: Callable[[], Snapshot | None]) -> Snapshot | None:
-        """Read a snapshot; None where there is none, and where the mirror is stopped meanwhile."""
+    def _requested(self, read: Callable[[], Snapshot | None]) -> Snapshot | None:
+        """Read a snapshot; None if there is none, or if the mirror is stopped meanwhile."""
         try:
             return read()
         except Exception:
@@ -267,7 +267,7 @@ class MirrorRun:
         return self.feed.snapshot(self.target) if self.snapshot is None else self.snapshot()
 
     def _resync(self, snapshot: Snapshot | None) -> None:
-        """Replace what the graph holds in one commit."""
+        """Replace the graph's content in one commit."""
         with self.step:
             if snapshot is not None and not self.is_stopped:
                 self.is_applying = True
@@ -277,7 +277,7 @@ class MirrorRun:
     def _replace(self, snapshot: Snapshot) -> None:
         old = {} if self.name is None else self.target.kept(self.name)
         new = {_OWN + key: text for key, text in snapshot.kept.items()}
-        # None forgets a key: what the feed kept goes with the state that it was about
+        # None removes a key: the feed's kept texts belong to the replaced state
         keep = {**dict.fromkeys(old), **new, _CURSOR: snapshot.cursor}
         with interrupt_later():
             self.target.replace(snapshot.quads, self.name or "", keep if self.name is not None else {})
@@ -286,17 +286,17 @@ class MirrorRun:
             self.on_resync(snapshot)
 
     def _own(self) -> dict[str, str]:
-        """Give what the feed itself has kept."""
+        """Return the texts that the feed keeps."""
         kept = {} if self.name is None else self.target.kept(self.name)
         return {key.removeprefix(_OWN): text for key, text in kept.items() if key.startswith(_OWN)}
 
 
 def _is_refusal(cause: Exception, entry: Entry) -> bool:
-    """Tell what a store says of an entry from what has happened to the store."""
-    # these say something of the disk or the store; the next entry would fail too
+    """True if an exception is about the entry, and not about the store."""
+    # errors of the disk or the store, which the next entry would raise too
     if isinstance(cause, OSError | UnsupportedStoreError | ClosedError):
         return False
     if isinstance(cause, ValueError | SyntaxError | RdfliveError | RecursionError):
         return True
-    # rdflib's engine raises what it likes for an update
+    # rdflib's engine raises many kinds of exceptions for an update
     return bool(entry.updates) and not isinstance(cause, RuntimeError | MemoryError)

@@ -1,4 +1,4 @@
-"""How a subscription is opened: on a graph, or on windows over streams."""
+"""Opens subscriptions on a graph, or on windows over streams."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from rdflib.term import Node
 
 from rdflive.api.keeping import join, keep
 from rdflive.api.stream import Stream
-from rdflive.delivery.members import start
 from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question, check_key
 from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal, ResumeError, StreamLog
-from rdflive.delivery.subscription import Subscription
+from rdflive.delivery.subscription import Subscription, start
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import refuse_quads
@@ -39,19 +38,19 @@ __all__ = ["NO_WINDOWS", "Windows", "open_subscriptions"]
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows that a query looks at, and what is reported of it."""
+    """The windows of a query, and the options of its reports."""
 
     default: tuple[tuple[Stream, Window], ...] = ()
-    """Those that are merged into the default graph."""
+    """Windows that are merged into the default graph."""
     named: Mapping[URIRef, tuple[Stream, Window]] = field(default_factory=dict)
-    """Those that stand for named graphs."""
+    """Windows that stand for named graphs."""
     beside: Node | bool = True
-    """The graph that those in the default graph are merged with; true for the one beside the stream."""
+    """The graph merged with the windows of the default graph; True for the graph beside the stream."""
     expiry: Expiry = "auto"
     output: Output = "delta"
     expires: bool = False
     stream_names: Mapping[Stream, str] = field(default_factory=dict)
-    """How a text calls the streams."""
+    """The names of the streams in the text."""
 
     def __post_init__(self) -> None:
         if self.output not in get_args(Output):
@@ -59,12 +58,12 @@ class Windows:
         if not self.streams and (self.expiry, self.output, self.expires) != ("auto", "delta", False):
             raise ValueError("expiry=, output= and expires= go with a stream and a window of it")
         for stream, window in self._all:
-            # the class `Sliding` has the attributes that make a window too
+            # the class `Sliding` itself fits the protocol too
             known = isinstance(window, Window) and not isinstance(window, type)
             if not isinstance(stream, Stream) or not known:
                 raise TypeError(
-                    f"{window!r} of {stream!r} is no window: give one such as Sliding('10s'), or a Tumbling, "
-                    "Count or Landmark one"
+                    f"{window!r} of {stream!r} is not a window: give one such as Sliding('10s'), or a "
+                    "Tumbling, Count or Landmark one"
                 )
         if len({id(stream.graph) for stream in self.streams}) > 1:
             raise ValueError(
@@ -73,17 +72,17 @@ class Windows:
             )
 
     def check(self, regime: Regime) -> None:
-        """Raise ValueError where a regime's triples cannot expire as it was asked for."""
+        """Raise ValueError if a regime's triples cannot expire in the requested way."""
         way = choose(self.expiry, regime, windows=max(len(self.default), 1))
         if self.expires and way != "labels":
             raise ValueError(
-                f"expires=True needs labels to tell when entailed triples go, got expiry={self.expiry!r}"
-                + (f" and {len(self.default)} windows that are one graph" if len(self.default) > 1 else "")
+                f"expires=True needs expiry='labels' for entailed triples, got {self.expiry!r}"
+                + (f" and {len(self.default)} windows in one graph" if len(self.default) > 1 else "")
             )
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
-        """The streams that are looked at."""
+        """The streams of all windows."""
         return tuple(dict.fromkeys(stream for stream, _ in self._all))
 
     @property
@@ -92,7 +91,7 @@ class Windows:
 
     @property
     def identity(self) -> str:
-        """What tells a query over these windows from the same over others; empty without any."""
+        """A text that identifies these windows, in the identity of a query; empty without windows."""
         if not self.streams:
             return ""
         default = [("", *self._seen(pair)) for pair in self.default]
@@ -105,7 +104,7 @@ class Windows:
         return stream.timeline.watermark.name or self.stream_names.get(stream, ""), repr(window)
 
     def windowed(self, plan: Plan, adapter: Adapter) -> Windowed | None:
-        """Give what a subscription knows of its windows, None without any."""
+        """Return the windows for a subscription; None without windows."""
         if not self.streams:
             return None
         windowing = Windowing(
@@ -114,7 +113,7 @@ class Windows:
                 name: (WindowSource(stream.timeline, window),)
                 for name, (stream, window) in self.named.items()
             },
-            # a stream that stands alone has no graph that its windows could be merged with
+            # without a graph beside the streams there is nothing to merge
             beside=self.beside if self.beside is not True else not all(s.is_alone for s in self.streams),
             expiry=self.expiry,
             every=self.output == "rstream",
@@ -124,7 +123,7 @@ class Windows:
 
 
 NO_WINDOWS: Final = Windows()
-"""For a query that looks at a graph alone."""
+"""For a query without streams."""
 
 
 def open_subscriptions(
@@ -138,9 +137,9 @@ def open_subscriptions(
     identity: str = "",
     budget: Budget | None = None,
 ) -> list[Subscription]:
-    """Subscribe to a question, once for the terms of each row, in one commit.
+    """Open a subscription to a question for each row of terms, in one commit.
 
-    `resume` is the path of a journal, which knows the query by its `identity`; it goes with one row.
+    `resume` is the path of a journal, which stores the query's `identity`; it needs a single row.
     """
     plan, regime = question.plan, question.regime
     check_key(question.key, plan.query.form, plan.query.names)
@@ -148,7 +147,7 @@ def open_subscriptions(
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
     if windows.output != "delta" and resume is not None:
         raise ValueError(
-            f"output={windows.output!r} does not go with resume=: a restart tells a difference of answers"
+            f"output={windows.output!r} does not go with resume=: a restart delivers a difference of answers"
         )
     if regime is not None:
         refuse_quads(plan)
@@ -199,13 +198,13 @@ def open_subscriptions(
             notes = [] if question.is_own else unsaid_notes(adapter, graph, question, rows)
             for stream in windows.streams:
                 stream.opened(adapter)
-            # set only then, because each write has to make a `Batch` for it
+            # only if a plugin listens, because each write must then make a `Batch`
             if manager.listens("rdflive_batch"):
                 adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
         log_notes(notes, question.text)
-        # the initial deltas, now that the lock is free
+        # the initial deltas, after the release of the lock
         adapter.capture.deliver()
-        # the initial delta could not be written to the journal
+        # an initial delta that could not be written to the journal
         first = opened[0]
         if isinstance(first.last_error, ResumeError) and first.closed:
             raise first.last_error
@@ -216,7 +215,7 @@ def open_subscriptions(
 def _plans(
     adapter: Adapter, question: Question, rows: Sequence[tuple[Node, ...]]
 ) -> Iterator[tuple[Question, list[tuple[Node, ...]]]]:
-    """Put rows together that share a plan; one with a term that the store cannot hold has a plan alone."""
+    """Group rows that share a plan; a row with a term that the store cannot hold has a plan of its own."""
     for is_held, members in groupby(rows, key=partial(holds, adapter)):
         if is_held:
             yield question, list(members)

@@ -64,7 +64,7 @@ class Options(ValidationOptions, total=False):
 def complete(kind: type[AnyOptions], given: Mapping[str, Any], function: str) -> AnyOptions:
     """Return all options of a call, read-only: the given ones, and the defaults of the others.
 
-    Raises TypeError for a name that is no option, and TypeError or ValueError for a value that none may have.
+    Raises TypeError for an unknown name, and TypeError or ValueError for an invalid value.
 
     >>> complete(Options, {"name": "board"}, "subscribe")["initial"]
     True
@@ -86,8 +86,8 @@ def complete(kind: type[AnyOptions], given: Mapping[str, Any], function: str) ->
         raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
     clock = options.get("clock", SYSTEM_CLOCK)
     if not callable(clock):
-        raise TypeError(f"clock must be a function that gives seconds since 1970, got {clock!r}")
-    options["key"] = read_key(options["key"]) or None  # an iterable can be read once
+        raise TypeError(f"clock must be a function that returns seconds since 1970, got {clock!r}")
+    options["key"] = read_key(options["key"]) or None  # read here, because an iterable can be read only once
     return cast(AnyOptions, MappingProxyType(options))
 
 

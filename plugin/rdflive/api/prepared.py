@@ -1,4 +1,4 @@
-"""Queries that are prepared: planned once, and subscribed to with terms for some of their variables."""
+"""Prepared queries: planned once, and subscribed to with terms for some of their variables."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ __all__ = ["Prepared", "Subscriptions", "check_graph", "may_share", "prepare"]
 
 
 class Subscriptions(tuple[Subscription, ...]):
-    """The subscriptions of a table of parameters, one for each of its rows; as a context manager it closes
-    all.
-    """
+    """The subscriptions of a table of parameters, one per row. As a context manager it closes all of them."""
 
     __slots__ = ()
 
@@ -63,14 +61,14 @@ class Subscriptions(tuple[Subscription, ...]):
 
 
 class Prepared:
-    """A query that may be subscribed to often; see `prepare`."""
+    """A query for many subscriptions; see `prepare`."""
 
     def __init__(self, query: GivenQuery, init_ns: Mapping[str, Any] | None, *, graph: object = None) -> None:
         self._query = query
         self._init_ns = init_ns
         self._namespaces = namespaces(graph, init_ns)
         self._known: dict[tuple[Any, ...], tuple[KnownQuery, dict[str, int]]] = {}
-        """By the variables that were given terms: the plan, and which parameter each of them is."""
+        """The plan, and the index of each variable's parameter, by the variables with terms."""
 
     @property
     def query(self) -> str:
@@ -116,17 +114,16 @@ class Prepared:
     ) -> Subscription | Subscriptions:
         """Keep the answer of the query up to date, with terms in the place of some variables.
 
-        `parameters` gives the terms by the names of the variables, as `{"line": EX.S1}`, and the rest is as
-        in `rdflive.subscribe`, `options` too. For a table of parameters, an iterable of such mappings, there
-        is a subscription for each row. They are opened in one commit, and each delta tells which row it is
-        for: `delta.parameters`.
+        `parameters` maps names of variables to terms, as `{"line": EX.S1}`. The other arguments and `options`
+        are those of `rdflive.subscribe`. A table of parameters, an iterable of such mappings, opens one
+        subscription per row, all in one commit. `delta.parameters` is the row of a delta.
 
-        The parameters may also be data: then `parameters` is another query on the same graph, a SELECT whose
-        variables are parameters, as `"SELECT ?line { ?user :watches ?line }"`. There is one subscription; its
-        answer is that for all of these rows together, and changes when they do. SELECT shows for which row a
-        solution is, with ASK and CONSTRUCT the answer is what comes of any row.
+        Parameters may also come from data: then `parameters` is another query on the same graph, a SELECT
+        whose variables are the parameters, as `"SELECT ?line { ?user :watches ?line }"`. This opens one
+        subscription, whose answer covers all of these rows and follows their changes. SELECT shows
+        the row of each solution; ASK and CONSTRUCT combine all rows.
 
-        Raises what `rdflive.subscribe` does, and ValueError for a variable that the query does not have.
+        Raises the errors of `rdflive.subscribe`, and ValueError for a variable that the query does not have.
         """
         for name in options.keys() - Options.__optional_keys__:
             if name in self._variables:
@@ -169,7 +166,7 @@ class Prepared:
         windows = Windows(
             sources, expiry=options["expiry"], output=options["output"], expires=options["expires"]
         )
-        # a plan of its own, where what is traced is one member's
+        # no shared plan with provenance, because origins are traced per subscription
         alone = options["provenance"] or not may_share(algorithm)
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
@@ -215,9 +212,9 @@ class Prepared:
         family: bool = False,
         clock: bool = True,
     ) -> KnownQuery:
-        """Give the plan with terms for some variables; with `family` one that it may share with others.
+        """Return the plan for a row of terms; with `family`, a plan that other rows may share.
 
-        With a `clock` times may be compared with NOW().
+        With `clock`, the query may compare times with NOW().
         """
         key = *sorted(row), algorithm, family, clock
         known = self._known.get(key)
@@ -237,18 +234,18 @@ class Prepared:
                 clock=clock,
             )
         except QuerySyntaxError as error:
-            # the parser stops at the first window, and its error does not say why
+            # the parser stops at the first window, with an error that does not mention windows
             if looks_continuous(self.query):
                 raise error.saying("a text that declares its windows is for rdflive.register") from error
             raise
         places = dict(asked.plan.bound)
-        # a variable that is no parameter, such as the name of a graph, has a plan for each of its terms
+        # a variable that cannot be a parameter, such as the name of a graph, needs a plan for each term
         if places.keys() == row.keys():
             self._known[key] = asked, places
         return asked
 
     def _of(self, given: Prepared, algorithm: Algorithm) -> KnownQuery:
-        """Give the plan for the rows of another query."""
+        """Return the plan for the rows of another query."""
         with given._query.naming():
             rows = parse_query(given.query, init_ns=given._namespaces, clock=True)
         parsed = parse_query(self.query, init_ns=self._namespaces, clock=True, given=rows)
@@ -257,7 +254,7 @@ class Prepared:
     def _sources(
         self, graph: GraphLike | Stream, window: Window | None
     ) -> tuple[GraphLike, tuple[tuple[Stream, Window], ...]]:
-        """Give the graph, and the windows that it is merged with."""
+        """Return the graph, and the windows merged with it."""
         if not isinstance(graph, Stream):
             if window is not None:
                 raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
@@ -266,17 +263,17 @@ class Prepared:
             return graph.graph, ((graph, window),)
         if looks_continuous(self.query):
             raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
-        raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
+        raise ValueError("a subscription to a stream needs a window, as window=rdflive.Sliding('10s')")
 
     def _identity(self, row: Mapping[str, Node], regime: Regime | None, given: Prepared | None) -> str:
         identity = query_identity(self.query, row, self._namespaces)
         if given is not None:
             identity += f" # parameters: {query_identity(given.query, {}, given._namespaces)}"
-        # other entailment gives other answers, so to the file it is another query
+        # another regime changes the answer, so the file must treat it as another query
         return identity if regime is None else f"{identity} # entailment: {regime.identity}"
 
     def _checked(self, row: Mapping[str, Node]) -> Mapping[str, Node]:
-        """Give a row by bare names; raises TypeError or ValueError for what is none of this query."""
+        """Return a row by bare names; raises TypeError or ValueError if it does not fit the query."""
         check_row(row)
         bare = {name.lstrip("?$"): term for name, term in row.items()}
         for name in bare:
@@ -291,21 +288,21 @@ class Prepared:
 
 
 def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None = None) -> Prepared:  # noqa: N803 - the name of rdflib's Graph.query
-    """Parse and plan a query once, to be subscribed to often, with terms for some of its variables.
+    """Parse and plan a query once, for many subscriptions with terms for some of its variables.
 
-    `query` is SPARQL, or the path of a file that holds it as a `pathlib.Path`, with the prefixes of `initNs`
-    and those that every graph of rdflib has. Terms are given when it is subscribed to; they are never spliced
-    into a text. A variable that SELECT shows shows its term. Subscriptions that differ in terms alone share
-    their work: a change costs what it touches, however many there are.
+    `query` is SPARQL text, or the `pathlib.Path` of a file with it. It may use the prefixes of `initNs` and
+    the default prefixes of rdflib. Each subscription supplies its terms, which are never inserted into the
+    text. SELECT shows the term of a variable that it lists. Subscriptions that differ only in terms share
+    their work: the cost of a change depends on the affected subscriptions, not on their total number.
 
     Raises `QuerySyntaxError` and `UnsupportedQueryError`.
 
     >>> trains = prepare("SELECT ?train ?line { ?train <http://e/line> ?line }")
     >>> graph, lines = rdflib.Graph(), [rdflib.URIRef("http://e/S1"), rdflib.URIRef("http://e/S2")]
-    >>> def tell(delta):
+    >>> def report(delta):
     ...     for row in delta.added:
     ...         print(delta.parameters["line"].n3(), "has", row.train.n3())
-    >>> watched = trains.subscribe(graph, tell, [{"line": line} for line in lines])
+    >>> watched = trains.subscribe(graph, report, [{"line": line} for line in lines])
     >>> _ = graph.add((rdflib.URIRef("http://e/IC5"), rdflib.URIRef("http://e/line"), lines[1]))
     <http://e/S2> has <http://e/IC5>
     >>> watched.close()
@@ -318,7 +315,8 @@ def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None =
 
 
 def may_share(algorithm: Algorithm) -> bool:
-    """Tell whether queries that differ in constants may share a plan: not where a class of pattern is named.
+    """True if queries that differ in constants may share a plan: not with an algorithm for a class of
+    patterns.
 
     >>> may_share("star")
     False
@@ -327,7 +325,7 @@ def may_share(algorithm: Algorithm) -> bool:
 
 
 def check_graph(graph: GraphLike) -> None:
-    """Raise `UnsupportedStoreError` for what is no graph, before its prefixes are missed in the query."""
+    """Raise `UnsupportedStoreError` for an object that is no graph, before a missing prefix is reported."""
     if not isinstance(graph, rdflib.Graph):
         with manager.locked(graph):
             pass

@@ -1,4 +1,4 @@
-"""`rdflive.preview`: what a change would do, shown and taken back."""
+"""`rdflive.preview`: the deltas that changes would cause, without keeping the changes."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ __all__ = ["Preview", "preview"]
 
 @dataclass
 class Preview:
-    """What a block would change; it is known when the block has ended."""
+    """The effects of a block's changes, known after the end of the block."""
 
     batch: Batch = field(default_factory=lambda: Batch(()))
-    """The quads that would be added and removed."""
+    """The quads to add and remove."""
     deltas: Mapping[Subscription, Delta] = field(default_factory=dict)
-    """What each subscription and validation would be told, of those that would be told something."""
+    """The delta of each subscription and validation that would get one."""
     refused: ValidationError | None = None
-    """The error by which a guard would refuse the commit; None where none would."""
+    """The error by which a guard would refuse the commit, or None."""
 
 
 @contextmanager
 def preview(graph: GraphLike, subscriptions: Iterable[Subscription] | None = None) -> Iterator[Preview]:
-    """Show what the changes inside the block would change for all that is subscribed, and take them back.
+    """Find the deltas that the changes inside the block would cause, and undo the changes.
 
-    Inside the block the graph has the changes. At its end they are undone, and `change.deltas` has what each
-    open subscription and validation on the graph, or each of those given, would have been told. Nobody is
-    told. Other threads that write wait until the block ends. An exception in the block is passed on, and the
-    changes are undone too. A prefix that a parser binds stays, and what a `Stream` is given inside the block
-    is no part of it.
+    Inside the block the graph has the changes. At its end they are undone, and `change.deltas` has the delta
+    of each open subscription and validation on the graph, or of each of `subscriptions`. No delta is
+    delivered. Other threads that write wait until the block ends. An exception in the block is raised, and
+    the changes are undone too. Prefixes that a parser binds stay bound. Elements of a `Stream` are not part
+    of a preview.
 
-    Raises RuntimeError inside of an open batch, and `UnsupportedStoreError` for a store that cannot undo.
+    Raises RuntimeError inside an open batch, and `UnsupportedStoreError` for a store that cannot undo.
 
     >>> import rdflib, rdflive
     >>> graph = rdflib.Graph()
@@ -59,7 +59,7 @@ def preview(graph: GraphLike, subscriptions: Iterable[Subscription] | None = Non
         capture = adapter.capture
         with capture.reading():
             if capture.is_open:
-                raise RuntimeError("a preview cannot begin inside of an open batch: end the batch first")
+                raise RuntimeError("a preview cannot start inside an open batch: end the batch first")
             judge = capture.judge
             previewing = Previewing(adapter)
             capture.judge = previewing
@@ -71,7 +71,7 @@ def preview(graph: GraphLike, subscriptions: Iterable[Subscription] | None = Non
                         previewing.is_wanted = False
                         raise
             finally:
-                # the last guard may have been closed in the block
+                # the block may have closed the last guard
                 capture.judge = judge if not isinstance(judge, Guards) or judge.refusals else None
     change.batch, change.refused = previewing.batch, previewing.refused
     change.deltas = {of: delta for of, delta in previewing.deltas.items() if wanted is None or of in wanted}

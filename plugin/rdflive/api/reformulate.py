@@ -1,4 +1,4 @@
-"""How a user meets reformulation: a query is rewritten such that it answers for what is implied too."""
+"""`rdflive.reformulate`: rewrites a query so that its answer includes entailed solutions."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def reformulate(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
     limit: int = 100_000,
 ) -> Reformulation:
-    """Rewrite a query by a schema, so that it answers over a graph what it would over all the graph entails.
+    """Rewrite a query by a schema, so that on a graph it has the answer over everything the graph entails.
 
-    `query`, a text or a `pathlib.Path`, is a SELECT or ASK over one basic graph pattern, `schema` a graph
-    that can be subscribed to, or
-    triples of rdflib terms; its triples of `rdfs:subClassOf`, `rdfs:subPropertyOf`, `rdfs:domain` and
-    `rdfs:range` count, as they are now. `limit` bounds how many members may be listed.
+    `query`, a text or a `pathlib.Path`, is a SELECT or ASK with one basic graph pattern. `schema` is a graph
+    that can be subscribed to, or triples of rdflib terms. Its present triples with `rdfs:subClassOf`,
+    `rdfs:subPropertyOf`, `rdfs:domain` and `rdfs:range` are used. `limit` is the largest number of members
+    that may be listed.
 
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, or `SchemaError` for a
     property below one of these four.
@@ -68,10 +68,10 @@ def reformulate(
 
 
 class Reformulation:
-    """The union of partially instantiated queries that a query becomes (Goasdoué et al., Section 6).
+    """The reformulation of a query: a union of partially instantiated queries (Goasdoué et al., Section 6).
 
-    `queries` lists its members, `evaluate` answers it on a graph, `to_sparql` writes it as one query. A
-    member is made when it is listed; the other two work atom by atom and never need the whole union.
+    `queries` lists its members, `evaluate` evaluates it on a graph, `to_sparql` writes it as one query. Only
+    `queries` makes the members; the other two work atom by atom and never need the whole union.
     """
 
     def __init__(self, query: ConjunctiveQuery, schema: KnownSchema, limit: int) -> None:
@@ -86,10 +86,10 @@ class Reformulation:
 
     @cached_property
     def levels(self) -> tuple[tuple[PartialQuery, ...], ...]:
-        """What each round of the rules added, the query itself first (Figure 13).
+        """The members added by each round of the rules, the query itself first (Figure 13).
 
-        Members are equal up to the names of fresh variables. Rules 6 and 9 instantiate by what the data
-        use when this is first asked for. Raises `ReformulationSizeError` beyond the limit.
+        Members are compared up to the names of fresh variables. Rules 6 and 9 instantiate by the properties
+        and classes in the data at the first access. Raises `ReformulationSizeError` beyond the limit.
         """
         head = tuple(Variable(name) for name in self._query.names)
         listed: list[tuple[PartialQuery, ...]] = []
@@ -120,11 +120,11 @@ class Reformulation:
         return iter(self.queries)
 
     def evaluate(self, graph: GraphLike) -> list[Solution]:
-        """List the answer over what a graph entails by the schema, as `Subscription.answers` would.
+        """List the answer over the triples that a graph entails by the schema, like `Subscription.answers`.
 
-        `graph` is any that can be subscribed to. It is read at once, under the lock of its store. Blank
-        nodes of the data are constants, and a solution comes as often as over the saturated graph (ASK:
-        one empty one if true). Schema triples of the graph that `reformulate` was not given entail nothing.
+        `graph` is any that can be subscribed to. It is read at once, under the lock of its store. Blank nodes
+        of the data are constants, and a solution occurs as often as over the saturated graph (ASK: one empty
+        one if true). Schema triples of the graph that are not in the given schema entail nothing.
 
         Raises `UnsupportedStoreError`, and `SchemaError` for a term that the graph's store cannot hold.
         """
@@ -134,11 +134,11 @@ class Reformulation:
             return [header.solution(row) for row in rows]
 
     def to_sparql(self) -> str:
-        """Write the text of one SPARQL query that gives the same answer, for any endpoint.
+        """Return the text of one SPARQL query with the same answer, for any endpoint.
 
-        It is a join of one UNION per triple pattern; fresh variables begin with an underscore.
+        It is a join of one UNION per triple pattern; fresh variables start with an underscore.
 
-        Raises `UnnameableTermError` where the schema brings in a blank node of the data.
+        Raises `UnnameableTermError` if the schema introduces a blank node of the data.
         """
         return to_sparql(self._query, self._schema)
 
@@ -150,7 +150,7 @@ class Reformulation:
 
 
 class _StoreReader:
-    """A graph of a store, as evaluation reads it; used under the store's lock."""
+    """Reads a graph of a store for the evaluation. Used under the store's lock."""
 
     def __init__(self, adapter: Adapter, graph: GraphLike) -> None:
         self._adapter = adapter
@@ -169,21 +169,21 @@ class _StoreReader:
             return self._adapter.to_native(term)
         except ValueError as error:
             raise SchemaError(
-                f"{term!r} of the query or the schema can be no term of this store: {error}"
+                f"this store cannot hold {term!r}, a term of the query or the schema: {error}"
             ) from error
 
     def is_literal(self, term: Any, /) -> bool:
-        """Tell whether a term of the store is a literal."""
+        """True if a term of the store is a literal."""
         return isinstance(term, self._literal)
 
     def is_iri(self, term: Any, /) -> bool:
-        """Tell whether a term of the store is an IRI."""
+        """True if a term of the store is an IRI."""
         return isinstance(term, self._iri)
 
 
 def _known(schema: Any) -> KnownSchema:
-    """Read the schema triples now, and make the function that reads the rest if it is asked for."""
-    # text is a sequence too; like anything else that is no graph, it is refused below
+    """Read the schema triples now, and the used properties and classes on demand."""
+    # text is a sequence too, and is refused below like any other object that is no graph
     if isinstance(schema, Sequence | Set | Iterator) and not isinstance(schema, rdflib.Graph | str | bytes):
         given = tuple(map(_triple, schema))
         return KnownSchema(given, lambda: Used.of(given))
@@ -198,7 +198,7 @@ def _known(schema: Any) -> KnownSchema:
 
 
 def _used(graph: GraphLike) -> Used:
-    """Read which properties and classes the triples of a graph use."""
+    """Read the properties and classes that the triples of a graph use."""
     with manager.locked(manager.store_of(graph)) as adapter:
         reader = _StoreReader(adapter, graph)
         used = Used.of(reader.triples((None, None, None)), reader.to_native(rdflib.RDF.type))
@@ -207,7 +207,7 @@ def _used(graph: GraphLike) -> Used:
 
 
 def _convertible(terms: Iterable[Any], convert: Callable[[Any], Any]) -> Iterator[Any]:
-    """Leave out what rdflib cannot hold: rules 6 and 9 lead to no answers of their own."""
+    """Leave out terms that rdflib cannot hold, because rules 6 and 9 add no answers of their own."""
     for term in terms:
         with suppress(ValueError):
             yield convert(term)
@@ -229,4 +229,4 @@ def _same(term: Any) -> Any:
 def _triple(given: Any) -> tuple[Any, Any, Any]:
     if isinstance(given, tuple) and len(given) == 3 and all(isinstance(t, rdflib.term.Node) for t in given):
         return given
-    raise SchemaError(f"the schema holds {given!r}; accepted are triples of rdflib terms")
+    raise SchemaError(f"the schema contains {given!r}; give triples of rdflib terms")

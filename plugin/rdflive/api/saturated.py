@@ -1,4 +1,4 @@
-"""A live graph of all that another graph entails."""
+"""A live graph of everything that another graph entails."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def saturate(
     rules: Rules | None = None,
     counts: Counts | None = None,
 ) -> SaturatedGraph:
-    """Give a live, read-only graph of the triples that a graph entails, its own among them.
+    """Return a live, read-only graph of the triples that a graph entails, including its own.
 
     It follows every commit of the graph, data and schema. `entailment`, `rules` and `counts` are those of
-    `subscribe`; without any it is "rdfs". Close it, or use it as a context manager.
+    `subscribe`; the default is entailment "rdfs". Close it, or use it as a context manager.
 
     >>> graph = rdflib.Graph()
     >>> _ = graph.update('''
@@ -55,7 +55,7 @@ def saturate(
 
 @hookimpl
 def rdflive_attach(store: Any) -> None:
-    """Say what to do in place of watching the store of a saturated graph."""
+    """Raise UnsupportedStoreError for the store of a saturated graph."""
     if isinstance(store, _EntailedStore):
         raise UnsupportedStoreError(
             "a saturated graph cannot be watched: subscribe to the graph that it was made of, with the same "
@@ -64,10 +64,10 @@ def rdflive_attach(store: Any) -> None:
 
 
 class SaturatedGraph(rdflib.Graph):
-    """What a graph entails, as of its last commit; made by `saturate`.
+    """The entailed triples of a graph, as of its last commit; made by `saturate`.
 
-    Reading it holds the lock of the graph's store for a moment. It cannot be written to, nor subscribed
-    to: subscribe to the graph itself, with the same options.
+    Each read takes the lock of the graph's store. It cannot be written or subscribed to: subscribe to the
+    graph itself, with the same options.
     """
 
     def __init__(self, graph: GraphLike, adapter: Adapter, view: EntailedView) -> None:
@@ -79,37 +79,37 @@ class SaturatedGraph(rdflib.Graph):
             self.bind(prefix, namespace)
 
     def is_explicit(self, triple: Any) -> bool:
-        """Tell whether the graph itself holds a triple; a store's terms are compared as the store does."""
+        """True if the graph itself holds a triple; terms are compared by the rules of the store."""
         with self._adapter.capture.reading():
             return next(iter(self._live().explicit(self._given(triple))), None) is not None
 
     def support(self, triple: Any) -> int:
-        """Count the explicit triples that entail a triple, itself among them; 0 if nothing does.
+        """Return the number of explicit triples that entail a triple, including itself; 0 if none do.
 
-        With `counts="paths"` it is the number of derivations (`SchemaError` while the schema has a cycle),
-        with rules that of the ways to use a rule for it, and one if it is explicit.
+        With `counts="paths"` it is the number of derivations (`SchemaError` while the schema has a cycle).
+        With rules it is the number of rule applications that derive it, plus one if it is explicit.
         """
         with self._adapter.capture.reading():
             return self._live().entailment.support(self._given(triple))
 
     def why(self, triple: Any) -> list[Proof]:
-        """Give proofs of a triple: the rules that lead to it, one by one, from explicit triples.
+        """Return proofs of a triple: the rule applications that derive it from explicit triples.
 
-        RDFS gives a shortest proof for each explicit triple that entails it, rules one proof.
+        RDFS returns a shortest proof for each explicit triple that entails it, rules return one proof.
         """
         with self._adapter.capture.reading():
             return [self._shown(proof) for proof in self._live().entailment.why(self._given(triple))]
 
     def resync(self) -> None:
-        """Read the graph again, after changes that were made behind rdflive's back.
+        """Read the graph again, after changes that rdflive could not see.
 
-        Every subscription on the graph gets a new initial delta, as `Subscription.resync` says.
+        Every subscription on the graph gets a new initial delta; see `Subscription.resync`.
         """
         with self._adapter.capture.reading():
             membership.reload(self._adapter, self._live().state)
 
     def close(self, commit_pending_transaction: bool = False) -> None:  # noqa: ARG002 - rdflib's signature
-        """Stop following the graph, and free what only this used. May be repeated."""
+        """Stop following the graph, and free the state that only this graph used. May be repeated."""
         with self._adapter.capture.reading():
             if self._adapter.capture.is_used:  # called by a finalizer in the middle of a write
                 self._adapter.capture.enqueue(Delivering(self.close))
@@ -137,7 +137,7 @@ class SaturatedGraph(rdflib.Graph):
                 native = self._native(pattern)
             except ValueError:
                 return []
-            # a list: a generator would go on when the lock is free
+            # a list, because a generator would run after the release of the lock
             return list(filter(None, map(self._in_rdflib, self._live().entailment.triples(native))))
 
     def _in_rdflib(self, triple: Any) -> Any:
@@ -152,13 +152,13 @@ class SaturatedGraph(rdflib.Graph):
         return self._view
 
     def _given(self, triple: Any) -> Any:
-        """Give the terms of a triple as the store knows them."""
+        """Return the store's terms of a triple."""
         if len(triple) != 3 or None in triple:
             raise ValueError(f"expected a triple of three terms, got {triple!r}")
         return self._native(triple)
 
     def _native(self, pattern: Any) -> Any:
-        """Give the terms as the store knows them; ValueError for one that it cannot hold."""
+        """Return the store's terms of a pattern; raises ValueError for a term that it cannot hold."""
         return tuple(None if term is None else self._adapter.to_native(term) for term in pattern)
 
     def _shown(self, proof: Proof) -> Proof:
@@ -173,7 +173,7 @@ class SaturatedGraph(rdflib.Graph):
 
 
 class _EntailedStore(Store):
-    """The store under a saturated graph: it reads, and refuses to write."""
+    """The read-only store under a saturated graph."""
 
     def __init__(self, graph: SaturatedGraph) -> None:
         super().__init__()
@@ -181,31 +181,31 @@ class _EntailedStore(Store):
         self._prefixes: dict[str, Any] = {}
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Iterator[Any]:  # noqa: ARG002
-        """List the entailed triples that match, none where the store cannot hold a term."""
+        """List the entailed triples that match; none if the store cannot hold a term of the pattern."""
         return ((triple, iter(())) for triple in self._graph.entailed(triple_pattern))
 
     def __len__(self, context: Any = None) -> int:
         return len(self._graph.entailed((None, None, None)))
 
     def add(self, triple: Any, context: Any, quoted: bool = False) -> None:  # noqa: ARG002
-        """Refuse to write."""
+        """Raise TypeError."""
         raise TypeError("a saturated graph is read-only: write to the graph that it was made of")
 
     def remove(self, triple: Any, context: Any = None) -> None:  # noqa: ARG002
-        """Refuse to write."""
+        """Raise TypeError."""
         raise TypeError("a saturated graph is read-only: write to the graph that it was made of")
 
     def bind(self, prefix: str, namespace: Any, override: bool = True) -> None:
-        """Remember a prefix."""
+        """Bind a prefix."""
         if override or prefix not in self._prefixes:
             self._prefixes[prefix] = namespace
 
     def namespace(self, prefix: str) -> Any:
-        """Give the namespace of a prefix."""
+        """Return the namespace of a prefix."""
         return self._prefixes.get(prefix)
 
     def prefix(self, namespace: Any) -> str | None:
-        """Give the prefix of a namespace."""
+        """Return the prefix of a namespace."""
         return next((p for p, bound in self._prefixes.items() if bound == namespace), None)
 
     def namespaces(self) -> Iterator[tuple[str, Any]]:

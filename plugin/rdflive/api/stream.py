@@ -1,4 +1,4 @@
-"""A stream of triples in time, which windows look at."""
+"""A stream of triples in time, which subscriptions read through windows."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ __all__ = ["Durable", "Stream"]
 
 
 class Durable(NamedTuple):
-    """How much of a stream is in the file of the subscriptions that resume."""
+    """The part of a stream that is in the file of resumed subscriptions."""
 
     number: int
     """The number of the last element, 0 for none."""
     instant: Any
-    """The highest instant of any element, or that the stream was advanced to; None for none."""
+    """The highest instant of an element or of `advance_to`; None for none."""
 
 
 class Stream:
-    """Triples, or small graphs of them, each at an instant; `subscribe` looks at it through windows.
+    """Triples or small graphs, each at an instant; `subscribe` reads a stream through windows.
 
-    `graph` is the graph or dataset beside the stream, whose triples join with those in windows; streams that
-    one query reads together stand beside the same. Time is that of the elements: `add(..., at=instant)`, in
-    seconds, datetimes or ISO 8601 texts, and `advance_to(instant)` says that all up to there has come. With
-    `clock="wall"` (or a function that gives seconds since 1970) each element is of the moment when it is
-    added, and windows report by a timer; with a `ManualClock` they do when it is moved.
+    `graph` is the graph or dataset beside the stream, whose triples join with those in windows. All streams
+    of one query share it. Time is that of the elements: `add(..., at=instant)`, in seconds, datetimes or ISO
+    8601 texts, and `advance_to(instant)` declares that all elements up to the instant have come. With
+    `clock="wall"` (or a function that returns seconds since 1970) each element gets the time of its addition,
+    and a timer triggers the reports of windows; with a `ManualClock`, moving the clock does.
 
-    Elements may come out of order by `delay`; they are put in order, and reports wait as long. What comes
-    even later, by at most `lateness`, is put into the last reports, which are corrected; anything later is
-    dropped and counted in `late`.
+    Elements may be out of order by up to `delay`: they are sorted, and reports wait that long. An element
+    that is late by at most `lateness` more corrects the last reports. Any later element is dropped and
+    counted in `late`.
 
-    A stream keeps what its open windows hold or will hold, and nothing without them.
+    A stream keeps only the elements that its open windows hold or will hold.
 
     >>> stream = Stream()
     >>> stream.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class), at=3)
@@ -76,41 +76,45 @@ class Stream:
         name: str = "",
     ) -> None:
         if clock not in ("event", "wall") and not callable(clock):
-            raise ValueError(f"clock must be 'event', 'wall' or a function that gives seconds, got {clock!r}")
+            raise ValueError(
+                f"clock must be 'event', 'wall' or a function that returns seconds, got {clock!r}"
+            )
         if graph is not None:
             _check_beside(graph)
         self._watermark = _watermark(watermark, graph, clock, name)
         self.timeline = Timeline(
             delay=to_delay(delay), lateness=to_delay(lateness), watermark=self._watermark
         )
-        """The course of the stream, for the windows over it."""
+        """The timeline of the stream, for the windows over it."""
         self._wall: Clock | None = None if clock == "event" else SYSTEM_CLOCK if clock == "wall" else clock
         self._watermark.is_dated = self._wall is not None
         self._timer: Timer | None = None
         self._closed = False
 
     def add(self, element: Any, *, at: InstantLike | None = None, number: int | None = None) -> bool:
-        """Add a triple, a graph, or triples, which are one element; false where it is too late and dropped.
+        """Add a triple, a graph, or several triples as one element. Returns false if it is late and dropped.
 
-        Windows that report every change have told their subscribers when this returns.
+        Windows that report every change have delivered their deltas when this returns.
 
-        A source that may send an element again gives each its `number`, from 1 on and rising: one whose
-        number is not higher than that of the last is known, and ignored, which gives false too. Without
-        them the elements are counted. See `durable`.
+        A source that may send an element twice numbers its elements, from 1 on and rising. An element whose
+        `number` is not above the last one is ignored, and false is returned. Without numbers the elements are
+        counted. See `durable`.
         """
         return self._put(1, element, at, number)
 
     def remove(self, element: Any, *, at: InstantLike | None = None, number: int | None = None) -> bool:
-        """Take triples out of all windows early, as far as they arrived at the instant or before.
+        """Remove triples from all windows early, if they arrived at the instant or before.
 
-        False where it is too late, and dropped. A removal is an element too, and has a `number` as in `add`.
+        Returns false if the removal is late and dropped. A removal is an element too, with a `number` as in
+        `add`.
         """
         return self._put(-1, element, at, number)
 
     def advance_to(self, instant: InstantLike | None = None) -> None:
-        """Say that all up to an instant has come, it included, so that windows report; time does not go back.
+        """Declare that all elements up to and including an instant have come, so that windows report.
 
-        With a wall clock it is the present, and the timer does the same when a report is due.
+        Time never goes back. With a wall clock the instant is the present, and the timer also advances when a
+        report is due.
         """
         self._check_open()
         at = self._instant(instant)
@@ -120,20 +124,20 @@ class Stream:
         self._wake()
 
     def mark_idle(self) -> None:
-        """Have the other streams of the watermark go on without this one, until something comes here.
+        """Let the other streams of the watermark advance without this one, until its next element.
 
-        Then it counts again; what has come meanwhile elsewhere is not undone, so its elements may be late.
+        The advance meanwhile is not undone, so that element may be late.
         """
         self._check_open()
         self._rest()
 
     @property
     def durable(self) -> Durable | None:
-        """What a source need not send again after a crash; None where no subscription resumes.
+        """The part of the stream that a source need not send again after a crash; None without `resume`.
 
-        That is the number of the last element which is in the file, 0 for none, and how far the stream had
-        come with it. An element is in the file at the latest before a delta that follows from it is
-        delivered, after `flush`, and when the subscriptions are closed.
+        It has the number of the last element in the file, 0 for none, and the stream's time at that element.
+        An element is in the file at the latest before the delivery of a delta that follows from it, after
+        `flush`, and when the subscriptions are closed.
         """
         log = self._watermark.log
         if not isinstance(log, StreamLog):
@@ -142,46 +146,46 @@ class Stream:
         return Durable(number, None if instant is None else self.show(instant))
 
     def flush(self) -> None:
-        """Write all elements into the file of the subscriptions that resume, with one sync of the disk."""
+        """Write all elements to the file of resumed subscriptions, with one sync of the disk."""
         if isinstance(self._watermark.log, StreamLog):
             self._watermark.log.flush_or_end()
 
     @property
     def graph(self) -> GraphLike:
-        """The graph beside the stream; an empty one of its own where none was given."""
+        """The graph beside the stream; by default an empty graph of its own."""
         assert self._watermark.graph is not None  # noqa: S101 - set since the stream was made
         return self._watermark.graph
 
     @property
     def is_alone(self) -> bool:
-        """Whether no graph was given."""
+        """True if the stream was made without a graph."""
         return self._watermark.is_alone
 
     @property
     def now(self) -> Any:
-        """The last instant that any element had or that the stream was advanced to; None before the first."""
+        """The highest instant of an element or of `advance_to`; None before the first."""
         known = self.timeline.known
         return None if known is None else self.show(known)
 
     @property
     def late(self) -> int:
-        """How many elements came too late and were dropped."""
+        """Number of elements that were dropped because they were late."""
         return self.timeline.late
 
     def show(self, instant: Instant) -> Any:
-        """Write an instant as the stream does: as seconds, or as a datetime where it was given those."""
+        """Return an instant in the form of the stream's inputs: as seconds, or as a datetime."""
         return dated(instant) if self._watermark.is_dated else numbered(instant)
 
     def stand_beside(self, graph: GraphLike) -> None:
-        """Stand beside a graph, where the stream stands beside none and no window looks at it.
+        """Move the stream beside a graph, if it was made without one and no window reads it.
 
-        So streams that were made alone can be read by one query.
+        So one query can read several streams that were made without a graph.
         """
         if self.is_alone and not self._watermark.groups:
             self._watermark.graph, self._watermark.adapter = graph, None
 
     def opened(self, adapter: Adapter) -> None:
-        """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
+        """Start the timer after a window was opened. Called under the lock of the graph beside the stream."""
         self._watermark.adapter = adapter
         if isinstance(self._wall, ManualClock):
             self._wall.attach(self._report_due)
@@ -190,17 +194,17 @@ class Stream:
         self._wake()
 
     def close(self) -> None:
-        """Take no more elements and report no more; subscriptions keep their answers. May be repeated.
+        """Take no more elements, and make no more reports; subscriptions keep their answers. May be repeated.
 
-        Other streams of the same watermark go on without it, and so does time in windows over it.
-        Deltas of reports that the timer has made before may still be on their way.
+        Other streams of the same watermark, and time in windows over them, advance without it. Deltas of
+        earlier reports may still be delivered.
         """
         closed, self._closed = self._closed, True
         self.flush()
         adapter = self._watermark.adapter
         if adapter is None:
             return
-        with adapter.capture.reading():  # a report that has begun ends
+        with adapter.capture.reading():  # waits for a running report
             timer, self._timer = self._timer, None
         if timer is not None:
             timer.stop()
@@ -241,13 +245,13 @@ class Stream:
         if self._wall is not None:
             if at is not None:
                 raise ValueError(
-                    f"at={at!r} does not go with clock='wall', where elements are of the present"
+                    f"at={at!r} does not go with clock='wall', where elements get the present time"
                 )
-            # the wall clock may be set back, and time in a stream does not go back
+            # a wall clock may be set back, but time in a stream never goes back
             now, known = to_instant(self._wall()), self.timeline.known
             return now if known is None else max(now, known)
         if at is None:
-            raise ValueError("the instant is missing: with clock='event' the program says what time it is")
+            raise ValueError("the instant is missing: clock='event' needs at= or an argument of advance_to")
         if not self._watermark.has_begun:
             self._watermark.is_dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
@@ -259,7 +263,7 @@ class Stream:
         if adapter is not None:
             with adapter.capture.reading():
                 # A store with open windows stays hooked, so this is its adapter. Otherwise the last window
-                # was closed, or the graph beside the stream replaced, before the lock was taken.
+                # was closed, or the graph beside the stream replaced, before this thread took the lock.
                 if self._watermark.groups and adapter is self._watermark.adapter:
                     yield adapter
                     return
@@ -273,42 +277,44 @@ class Stream:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ClosedError("the stream is closed; make another one")
+            raise ClosedError("the stream is closed; make a new one")
 
     def _wake(self) -> None:
         if self._timer is not None:
             self._timer.wake()
 
     def _report_due(self) -> float | None:
-        """Report what is due by the wall clock; give the seconds until the next report, None for no more."""
+        """Make the reports that are due. Returns the seconds until the next; None ends the timer."""
         assert self._wall is not None  # noqa: S101 - there is a timer only with a wall clock
         with self._locked() as adapter:
             if not self.timeline.groups or self._closed:
                 self._timer = None
                 return None
             with adapter.capture.changing():
-                self.timeline.advance(self._instant(None), closes=False)  # more may come of this instant
+                self.timeline.advance(
+                    self._instant(None), closes=False
+                )  # more elements of this instant may come
             due = self.timeline.next_due()
         self._deliver(adapter)
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
 
 
 def _watermark(given: Watermark | None, graph: GraphLike | None, clock: object, name: str) -> Watermark:
-    """Give the watermark of a stream, which knows the graph beside all of its streams."""
+    """Return the watermark of a stream, which holds the graph beside all of its streams."""
     watermark = Watermark(name=name) if given is None else given
     if given is not None and name:
-        raise ValueError(f"name={name!r} goes with a stream alone: name the watermark that it shares")
+        raise ValueError(f"name={name!r} does not go with watermark=: give the watermark a name")
     if not isinstance(watermark, Watermark):
         raise TypeError(f"watermark must be an rdflive.Watermark, got {watermark!r}")
     if given is not None and clock != "event":
         raise ValueError(
-            f"watermark= goes with clock='event', got clock={clock!r}: by a clock none is behind"
+            f"watermark= goes with clock='event', got clock={clock!r}: streams by a clock are never behind"
         )
     if watermark.graph is None:
         watermark.graph, watermark.is_alone = rdflib.Graph() if graph is None else graph, graph is None
     elif graph is not None and graph is not watermark.graph:
         raise ValueError(
-            f"streams of one watermark stand beside the same graph: {watermark.graph!r}, got {graph!r}"
+            f"streams of one watermark must share the graph beside them: {watermark.graph!r}, got {graph!r}"
         )
     return watermark
 
@@ -319,5 +325,6 @@ def _check_beside(graph: GraphLike) -> None:
             pass
     except UnsupportedStoreError as error:
         raise UnsupportedStoreError(
-            f"a stream stands beside an rdflib graph or dataset, or a LiveStore, got {graph!r}: {error}"
+            f"the graph beside a stream must be an rdflib graph or dataset, or a LiveStore, got {graph!r}: "
+            f"{error}"
         ) from error

@@ -1,4 +1,4 @@
-"""The graph that a feed is mirrored into: rdflib's terms in and out, one atomic write per entry."""
+"""The target graph of a mirror: it takes and returns rdflib's terms, and writes each entry atomically."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DOUBLES: Final = (XSD.double, XSD.float)
 
 
 class GraphTarget:
-    """Writes to a dataset, or to the one graph that an `rdflib.Graph` is, and tells what it holds.
+    """Writes to a dataset or a single `rdflib.Graph`, and lists its content.
 
     A named graph in an entry for a single graph is refused. Raises `UnsupportedStoreError` for a store
-    that cannot be written atomically. Who keeps the store hooked gives its adapter, so that plugins are asked
-    for it once and not at each use.
+    without atomic writes. A caller that keeps the store hooked passes its adapter, which saves the plugins'
+    look-up at each use.
     """
 
     def __init__(self, graph: GraphLike, adapter: Adapter | None = None) -> None:
@@ -39,9 +39,9 @@ class GraphTarget:
         self._adapter = adapter
         with self._locked() as adapter:
             _writable(adapter)
-            # not the graph: several may stand over one store
+            # of the store, not of the graph: several graphs may share one store
             self.identity = id(adapter.capture)
-            """Tells one store from another."""
+            """Identifies the store."""
             try:
                 self._default, self._single = adapter.default_graph(graph), False
             except UnsupportedStoreError:
@@ -55,22 +55,22 @@ class GraphTarget:
 
     @property
     def waits_for_me(self) -> bool:
-        """True while writes of other threads wait for this one: in a batch of the store, and in a callback.
+        """True while writes of other threads wait for this thread: in a batch of the store or in a callback.
 
-        It takes no lock.
+        Takes no lock.
         """
         capture = None if self._adapter is None else self._adapter.capture
         return capture is not None and (capture in thread.batches or capture.deliveries.is_mine)
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give what `write` kept under a name."""
+        """Return the texts that `write` kept under a name."""
         with self._locked() as adapter:
             return _writable(adapter).kept(name)
 
     def write(
         self, changes: Iterable[Change], updates: Sequence[str], name: str, keep: Mapping[str, str | None]
     ) -> None:
-        """Apply updates, then changes, and keep something, all in one commit or not at all.
+        """Apply updates, then changes, and keep texts, in one atomic commit.
 
         Raises ValueError for a term or graph that the store cannot hold.
         """
@@ -78,7 +78,7 @@ class GraphTarget:
             self._adapter.capture.run(self._write, self._adapter, changes, updates, name, keep)
             return
         with self._locked() as adapter:
-            if adapter.capture.asks:  # not in a batch: the adapter has the entry permitted before it writes
+            if adapter.capture.asks:  # no batch: the adapter calls `permit` before it writes
                 self._write(adapter, changes, updates, name, keep)
             else:
                 adapter.capture.run(self._write, adapter, changes, updates, name, keep)
@@ -94,28 +94,28 @@ class GraphTarget:
         net: dict[QuadTerms, Literal[1, -1]] = {}
         read = self._reader(adapter)
         for sign, quad in changes:
-            # the last change of a quad decides, as inserting what is there is no change
+            # the last change of a quad decides, because inserting a present quad has no effect
             net[read(quad)] = sign
         _writable(adapter).write(self._graph, Transaction(net, updates=updates, name=name, keep=keep))
 
     def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
-        """Make the quads all that the graph holds, and keep something, in one commit."""
+        """Replace the graph's content by quads, and keep texts, in one commit."""
         with self._locked() as adapter, adapter.capture.batch():
             wanted = set(map(self._reader(adapter), quads))
             held = set(self._held(adapter))
-            # only the difference is written, so that nobody is told of what stays
+            # only the difference is written, so that unchanged quads cause no deltas
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
             net.update(dict.fromkeys(wanted - held, 1))
             _writable(adapter).write(self._graph, Transaction(net, name=name, keep=keep))
 
     def quads(self) -> Iterator[Quad]:
-        """List what the graph holds now, in rdflib's terms; the default graph is None."""
+        """List the graph's quads in rdflib's terms; the default graph is None."""
         with self._locked() as adapter:
             convert = adapter.to_rdflib()
             return iter([self._to_quad(quad, convert) for quad in self._held(adapter)])
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Spell quads as `quads` would give them back, each once; one it cannot hold stays as it is."""
+        """Return quads in the form of `quads`, each once; a quad that the store cannot hold is unchanged."""
         with self._locked() as adapter:
             convert, read = adapter.to_rdflib(), self._reader(adapter)
             return list(dict.fromkeys(self._spell(read, quad, convert) for quad in quads))
@@ -160,14 +160,14 @@ class GraphTarget:
         return ((s, p, o, self._default) for s, p, o in adapter.triples(self._default, (None, None, None)))
 
     def _reader(self, adapter: Adapter) -> Callable[[Quad], QuadTerms]:
-        """Make what turns quads of a feed into the store's."""
+        """Return the function from quads of a feed to quads of the store."""
         to_native, default, is_single = adapter.to_native, self._default, self._single
         is_rdflib = adapter.to_rdflib() is None
 
         def read(quad: Quad) -> QuadTerms:
             s, p, o, graph = quad
             try:
-                # a store of rdflib's terms holds `"01"^^xsd:integer` as its parsers spell it, "1"
+                # a store of rdflib's terms holds `"01"^^xsd:integer` in the spelling of its parsers, "1"
                 terms = to_native(s), to_native(p), to_native(normal(o) if is_rdflib else o)
                 has_other = is_rdflib and _is_not_finite(o)
                 if graph is None and not has_other:
@@ -180,11 +180,11 @@ class GraphTarget:
                 ) from error
             if is_single and key != default:
                 raise ValueError(
-                    f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give "
-                    "it a Dataset"
+                    f"the mirror fills a single rdflib.Graph, which cannot hold the named graph "
+                    f"{quad.graph.n3()}; give it a Dataset"
                 )
             if has_other:
-                # they spell INF as inf, which is no xsd:double: it is taken only where it is there already
+                # they spell INF as inf, which is no xsd:double, so this form is used only if it is present
                 other = *terms[:2], as_parsed(o)
                 terms = next(iter(adapter.triples(key, other)), terms)
             return *terms, key
@@ -204,10 +204,10 @@ class GraphTarget:
 
 
 def to_feed(store: Any, batch: Batch) -> Batch:
-    """Say a captured batch as feeds do: in rdflib's terms, with None for the default graph.
+    """Return a captured batch in the form of feeds: in rdflib's terms, with None for the default graph.
 
-    `store` and `batch` are what the hook `rdflive_batch` gets. A term that rdflib cannot hold, such as a
-    triple, raises ValueError.
+    `store` and `batch` are the arguments of the hook `rdflive_batch`. Raises ValueError for a term that
+    rdflib cannot hold, such as a triple.
     """
     convert = manager.attach(store).to_rdflib()
 
@@ -225,28 +225,28 @@ def to_feed(store: Any, batch: Batch) -> Batch:
 
 
 def to_quad(pattern: TriplePattern, graph: Term | None) -> Quad:
-    """Write a pattern as feeds do: None matches anything."""
+    """Return a pattern in the form of feeds: None matches anything."""
     triple = (pattern.subject, pattern.predicate, pattern.object)
     s, p, o = (None if isinstance(term, Variable) else term for term in triple)
     return Quad(s, p, o, graph)
 
 
 def _is_not_finite(term: Any) -> bool:
-    """Tell a double or float that is no number, or beyond all."""
+    """True for an xsd:double or xsd:float that is infinite or NaN."""
     return getattr(term, "datatype", None) in _DOUBLES and str(term) in ("INF", "+INF", "-INF", "NaN")
 
 
 @cache
 def _is_writable(kind: Any) -> bool:
-    return issubclass(kind, Writable)  # cached: it inspects every member of the protocol
+    return issubclass(kind, Writable)  # cached, because it inspects every member of the protocol
 
 
 def _writable(adapter: Any) -> Writable:
     kind: Any = type(adapter)
     if not _is_writable(kind):
         raise UnsupportedStoreError(
-            f"{kind.__qualname__} cannot write an entry of a feed in one atomic step, so no feed "
-            "can be mirrored into its stores (see Writable in docs/adapters.md)"
+            f"{kind.__qualname__} cannot write an entry of a feed atomically, so no feed can be mirrored "
+            "into its stores (see Writable in docs/adapters.md)"
         )
     writable: Writable = adapter
     return writable

@@ -1,4 +1,4 @@
-"""`rdflive.validate`: SHACL as a subscription."""
+"""`rdflive.validate`: SHACL validation as a subscription."""
 
 from __future__ import annotations
 
@@ -67,21 +67,22 @@ def validate(
     use_shapes: Nodes = None,
     **options: Unpack[ValidationOptions],
 ) -> LiveValidation:
-    """Validate a graph by SHACL, and go on: every change calls back with the results that came and went.
+    """Validate a graph by SHACL continuously: every change calls back with the added and removed results.
 
-    `shapes` is a graph of rdflib, the path of a file, several of these, or Turtle text; without any, `graph`
-    itself has the shapes. The files that given shapes name by owl:imports are read when the validation
-    begins; nothing is fetched. Where the shapes change, they are planned again and what that changes is told.
+    `shapes` is an rdflib graph, the path of a file, several of these, or Turtle text; by default `graph`
+    itself holds the shapes. Local files that given shapes name by owl:imports are read when the validation
+    starts; nothing is fetched from the network. If the shapes change, they are planned again, and the
+    difference of results is delivered.
 
-    `use_shapes` names the shapes that are used, with their own targets, and `focus_nodes` the nodes that are
-    validated; both take IRIs, as terms, texts or `prefix:name`. With both, these shapes are asked of these
-    nodes, whatever the targets are.
+    `use_shapes` selects shapes, with their own targets, and `focus_nodes` selects the nodes to validate. Both
+    take IRIs, as terms, texts or `prefix:name`. With both, the selected nodes are validated against the
+    selected shapes, regardless of targets.
 
-    The rest is as for `rdflive.subscribe`. A delta's rows are results, each with `focus`, `path`, `value`,
-    `component`, `shape`, `severity` and `message`, as sh:ValidationResult has them. What the shapes say and
-    is not read is logged, and listed in `notes`.
+    The other options are those of `rdflive.subscribe`. A delta's rows are results, each with the `focus`,
+    `path`, `value`, `component`, `shape`, `severity` and `message` of sh:ValidationResult. Unsupported parts
+    of the shapes are logged, and listed in `notes`.
 
-    Raises `ShapesError` for shapes that are ill-formed, recursive, not there, or cannot be maintained.
+    Raises `ShapesError` for shapes that are ill-formed, recursive, missing, or cannot be maintained.
 
     >>> shapes = '''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
     ... :T a sh:NodeShape ; sh:targetClass :Train ; sh:property [ sh:path :line ; sh:minCount 1 ] .'''
@@ -116,14 +117,14 @@ def validate(
 
 
 def shacl_rules(shapes: Graph | str | os.PathLike[str] | Iterable[Graph]) -> Program:
-    """Give the rules that shapes declare by sh:rule (SHACL Advanced Features, Section 8), for `rules=`.
+    """Return the rules that shapes declare by sh:rule (SHACL Advanced Features, Section 8), for `rules=`.
 
     `shapes` are those of `validate`. They are read once: rules do not follow changes of the shapes.
-    `validate` and `guard` use the rules by themselves where the shapes say `sh:entailment sh:Rules`. All of
-    them work until nothing new follows, whatever their sh:order.
+    `validate` and `guard` use the rules of shapes with `sh:entailment sh:Rules` themselves. All rules run to
+    a fixpoint, regardless of sh:order.
 
-    Raises `ShapesError` for a rule that is ill-formed, or that the rule engine cannot maintain: one that
-    makes a term, as BIND does, or that asks for what is missing, as sh:maxCount does.
+    Raises `ShapesError` for a rule that is ill-formed, or that the rule engine cannot maintain: a rule that
+    makes terms, such as one with BIND, or that tests for missing triples, such as one with sh:maxCount.
 
     >>> rules = shacl_rules('''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <urn:> .
     ... :Late a sh:NodeShape ; sh:targetSubjectsOf :delay ;
@@ -138,7 +139,7 @@ def shacl_rules(shapes: Graph | str | os.PathLike[str] | Iterable[Graph]) -> Pro
 def selection_of(
     graph: GraphLike, shapes: Iterable[Graph], focus_nodes: Nodes, use_shapes: Nodes
 ) -> SelectedShapes:
-    """Read which shapes are used, and at which nodes; a prefix means what it means where the name stands."""
+    """Return the selected shapes and nodes. A prefix is resolved in the graph of its name first."""
     of_shapes, of_graph = [Prefixes("", None, each) for each in shapes], Prefixes("", None, graph)
     used = read_terms("use_shapes", use_shapes, _merged([of_graph, *of_shapes]))
     nodes = read_terms("focus_nodes", focus_nodes, _merged([*of_shapes, of_graph]))
@@ -146,7 +147,7 @@ def selection_of(
 
 
 def with_rules(shapes: Iterable[Graph], rules: Rules | None, selection: SelectedShapes) -> Rules | None:
-    """Add the rules of shapes that ask for them by sh:entailment, and are used."""
+    """Add the rules of selected shapes that request them by sh:entailment."""
     asking = [each for each in shapes if (None, SH.entailment, SH.Rules) in each]
     if not asking:
         return rules
@@ -164,7 +165,7 @@ def start_validation(
     key: tuple[str, ...] = (),
     journal: Journal | None = None,
 ) -> LiveValidation:
-    """Have a graph validated; `begin` is called once the lock is free. Called under the store's lock."""
+    """Start the validation of a graph. Called under the store's lock; call `begin` after its release."""
     prefixes = partial(_merged, [Prefixes("", None, each) for each in (*shapes, graph)])
     watch = partial(_watch, shapes, graph)
     validation = LiveValidation(
@@ -175,9 +176,9 @@ def start_validation(
 
 
 def graphs_of_shapes(graph: GraphLike, shapes: Shapes) -> list[Graph]:
-    """Give the graphs with shapes: those that were given, or what was read, and what these import.
+    """Return the graphs with shapes: the given or parsed graphs, and their imports.
 
-    Where the data have the shapes they may be those of others, who must not have files read.
+    Shapes in the data graph import nothing, because untrusted data must not make rdflive read files.
     """
     if shapes is None and isinstance(graph, Graph):
         return [graph]
@@ -191,16 +192,16 @@ def graphs_of_shapes(graph: GraphLike, shapes: Shapes) -> list[Graph]:
         given = list(shapes)
     if not given or not all(isinstance(each, Graph | os.PathLike) for each in given):
         raise TypeError(
-            "shapes must be a graph of rdflib, the pathlib.Path of a file, several of these, or Turtle text, "
+            "shapes must be an rdflib graph, the pathlib.Path of a file, several of these, or Turtle text, "
             f"got {graph if shapes is None else shapes!r:.100}"
         )
     return with_imports(each if isinstance(each, Graph) else read_shapes(each) for each in given)
 
 
 def _check_text(text: str) -> None:
-    """Refuse what is no Turtle, but the name of a file or a URL."""
+    """Raise ValueError for an empty text, and for the name of a file or a URL."""
     if not text.strip():
-        raise ValueError("shapes are an empty text; leave them out where the graph itself has them")
+        raise ValueError("shapes are an empty text; leave them out if the graph itself holds them")
     if len(text.split()) == 1 and not text.strip().startswith("@"):
         raise ValueError(f"shapes are Turtle text, got {text!r}; for a file give pathlib.Path({text!r})")
 
@@ -211,18 +212,18 @@ def _watch(
     parameters: frozenset[URIRef],
     follow: Callable[[Delta], object],
 ) -> list[Subscription]:
-    """Subscribe to what may change shapes; of those that lie among other data to no more than that."""
-    told = Receiver.checked(follow, initial=False, name=None, on_error="log")
+    """Subscribe to the triples that may change shapes; in the data graph only to triples about shapes."""
+    receiver = Receiver.checked(follow, initial=False, name=None, on_error="log")
     names = sorted({*ABOUT_SHAPES, *parameters})
     of_shapes = f"SELECT ?s ?p ?o {{ {' UNION '.join(map(_BRANCH.format, names))} }}"
     opened = []
     for each in shapes:
         query = of_shapes if each is graph else _ALL
         question = Question(query, find_plan(query, init_ns={}).plan, is_own=True)
-        opened += open_subscriptions(each, question, [()], told)
+        opened += open_subscriptions(each, question, [()], receiver)
     return opened
 
 
 def _merged(bound: list[Prefixes]) -> dict[str, str]:
-    """Give the prefixes of all graphs; of equal ones that of the last."""
+    """Return the prefixes of all graphs; the last graph takes precedence."""
     return {prefix: name for each in bound for prefix, name in each().items()}

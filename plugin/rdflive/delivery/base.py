@@ -1,6 +1,4 @@
-"""What all subscriptions share, whether this process or a server computes their answer; and their
-statistics.
-"""
+"""The base class of local and remote subscriptions, and their statistics."""
 
 from __future__ import annotations
 
@@ -31,14 +29,14 @@ __all__ = ["BaseSubscription", "Callback", "Stats", "size_of"]
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a subscription has seen and costs. Indexes that subscriptions share count for each of them."""
+    """The work and the size of a subscription. Shared indexes count for each subscription."""
 
     algorithms: tuple[str, ...]
     """The algorithm of each segment, after `product` if segments are combined."""
     updates: int
     """Changes of the graph since the subscription began, or since its last resynchronisation."""
     matched: int
-    """How often such a change matched a pattern of the query."""
+    """Number of times that such a change matched a pattern of the query."""
     deltas: int
     """Deltas delivered, the initial one included."""
     entries: int
@@ -46,17 +44,17 @@ class Stats:
     size: int
     """Bytes of the containers behind `entries`, each once; rows and terms are not counted."""
     seconds: float
-    """Time in seconds that the engine spent on changes of the graph that matched any subscription."""
+    """Seconds that the engine spent on changes of the graph that matched any subscription."""
     callback_seconds: float
-    """Time in seconds spent in this subscription's callback."""
+    """Seconds spent in this subscription's callback."""
     members: int = 1
-    """How many share the plan and the work, each with terms of its own: the members of its family."""
+    """Number of members of its family: the subscriptions that share the plan and the work."""
 
 
 def size_of(containers: Iterable[Any]) -> int:
-    """Measure containers of the engine, with the sets that are values of them and the lists of sorted ones.
+    """Return the bytes of containers of the engine, with the sets and lists inside them.
 
-    What several hold counts once: the nodes of a cycle share the set of starts that reach them.
+    A shared object counts once: the nodes of a cycle share the set of starts that reach them.
 
     >>> shared = {1, 2, 3}
     >>> size_of([{1: shared, 2: shared}, shared]) == sys.getsizeof({1: 0, 2: 0}) + sys.getsizeof(shared)
@@ -69,9 +67,9 @@ def size_of(containers: Iterable[Any]) -> int:
         found[id(container)] = container
         if isinstance(container, dict):
             found.update((id(value), value) for value in container.values() if type(value) is set)
-            if isinstance(container, SortedDict):  # a SortedList has its keys in order
+            if isinstance(container, SortedDict):  # a SortedList holds its keys in order
                 waiting.append(vars(container)["_list"])
-        elif isinstance(container, SortedList):  # it tells its own size without the lists that it has
+        elif isinstance(container, SortedList):  # `getsizeof` leaves out its lists
             lists = [value for value in vars(container).values() if isinstance(value, list)]
             lists += [inner for value in lists for inner in value if isinstance(inner, list)]
             found.update((id(value), value) for value in lists)
@@ -79,7 +77,7 @@ def size_of(containers: Iterable[Any]) -> int:
 
 
 _TITLE: Final = 60
-"""Characters of the query that stand for a subscription without a name."""
+"""Length of the text of the query that names a subscription without a name."""
 _PROLOGUE: Final = re.compile(
     r"(?:\s*(?:#[^\n]*(?=\n)|(?:PREFIX\s+\S*:|BASE)\s*<[^<>]*>))*\s*", re.IGNORECASE
 )
@@ -88,7 +86,7 @@ _PROLOGUE: Final = re.compile(
 class BaseSubscription(ABC):
     """A query whose answer is kept up to date, and the ways to follow it: by callback and by iterators."""
 
-    # without a dict for each: a store may have a million of them
+    # no `__dict__`: a store may have a million subscriptions
     __slots__ = (
         "__weakref__", "_callback_seconds", "_delivered", "_displays", "_doubted", "_elsewhere", "_followers",
         "_made", "_own", "_queue", "_receiver", "last_error",
@@ -97,22 +95,24 @@ class BaseSubscription(ABC):
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self.last_error: Exception | None = None
-        """What the callback raised last, or the error that ended the subscription."""
+        """The last exception of the callback, or the error that ended the subscription."""
         self._callback_seconds = 0.0
         self._delivered = 0
         self._doubted = -1
-        """The number of the commit at which a callback was last known to be interrupted."""
+        """The number of the commit at which an interrupted callback was last noticed."""
         self._made: ConstructedGraph | None = None
         self._displays: dict[str, Mailbox] | None = None
-        """What waits for the output of `show`, and for the widget of each chart."""
+        """The mailboxes of the output of `show`, and of the widget of each chart."""
         place = receiver.elsewhere
         self._elsewhere = None if place is None else Relay(self, receiver.callback, place)
         self._queue: Mailbox | None = None
-        """What waits for the iterators, from the first on; without a callback, from the beginning."""
+        """The mailbox of all iterators. Without a callback it exists from the start, otherwise from the first
+        iterator on.
+        """
         self._own: DeltaSource | None = None
-        """What `next` takes from."""
+        """The source of `next`."""
         self._followers: tuple[tuple[Mailbox, int], ...] = ()
-        """The queue, and what waits for displays, each with the last commit that it does not need."""
+        """The queue and the mailboxes of displays, each with the last commit that it does not need."""
 
     @property
     @abstractmethod
@@ -121,7 +121,7 @@ class BaseSubscription(ABC):
 
     @property
     def name(self) -> str | None:
-        """The name that it was given."""
+        """The name given as `name=`."""
         return self._receiver.name
 
     @property
@@ -143,26 +143,27 @@ class BaseSubscription(ABC):
         """List the answer, each solution as often as it occurs."""
 
     def show(self) -> None:
-        """Show the first 20 solutions; in a notebook they are kept up to date, with what came and went last.
+        """Show the first 20 solutions; a notebook keeps them up to date and marks the last changes.
 
-        Elsewhere they are printed, once. A display is updated a few times a second at most, until the
+        Elsewhere they are printed, once. A display is updated at most a few times a second, until the
         subscription closes or is shown again. Raises `ClosedError`.
         """
         shower = notebook()
         if shower is None:
-            print(self._glimpse())  # noqa: T201 - it is what was asked for
+            print(self._glimpse())  # noqa: T201 - printing is the purpose
             return
         mailbox = self._open_display("show")
         handle = shower.display(shower.HTML(self._html(None)), display_id=True)
         Display(mailbox, lambda delta: handle.update(shower.HTML(self._html(delta))))
 
     def widget(self, chart: str | None = None) -> Any:
-        """Make a widget for notebooks: a table of the first 20 solutions, and above it a bar for each.
+        """Make a widget for notebooks: a table of the first 20 solutions, and a bar for each above it.
 
-        `chart` names the variable whose numbers the bars show; without it there are none. The widget is an
-        `anywidget.AnyWidget`, kept up to date as the output of `show` is, until the subscription closes, the
-        widget is closed, or another one is made with the same `chart`. Raises `MissingExtraError` where
-        anywidget is missing (extra `notebook`), `ClosedError`, and ValueError for what SELECT does not show.
+        `chart` names the variable whose numbers the bars show; without it there are no bars. The widget is an
+        `anywidget.AnyWidget`, kept up to date like the output of `show`, until the subscription closes, the
+        widget is closed, or another widget is made with the same `chart`. Raises `MissingExtraError` if
+        anywidget is missing (extra `notebook`), `ClosedError`, and ValueError for a variable that SELECT does
+        not show.
         """
         if chart is not None and chart not in self.variables:
             known = ", ".join(self.variables) or "none"
@@ -172,7 +173,7 @@ class BaseSubscription(ABC):
         return make_widget(kind, mailbox, lambda delta: contents(self._glimpse(), delta, self._title, chart))
 
     def _open_display(self, name: str) -> Mailbox:
-        """Give what waits for a display from now on, in place of the display before of that name."""
+        """Return a new mailbox for a display, which replaces the last display of that name."""
         mailbox = Mailbox(limit=0)
         with self._reading():
             now, shown = self._now(), self._displays or {}
@@ -193,11 +194,11 @@ class BaseSubscription(ABC):
 
     @abstractmethod
     def _glimpse(self) -> Glimpse:
-        """Take the first solutions, without computing all of the answer where that can be avoided."""
+        """Return the first solutions, if possible without computing the full answer."""
 
     @property
     def graph(self) -> Graph:
-        """The triples of a CONSTRUCT query as a live rdflib graph, which can be subscribed to itself.
+        """The triples of a CONSTRUCT query as a live rdflib graph, which can itself be subscribed to.
 
         It changes before the callback is called. Do not write to it.
         """
@@ -209,15 +210,15 @@ class BaseSubscription(ABC):
             return self._made.graph
 
     def deltas(self, timeout: float | None = None) -> Deltas:
-        """Iterate the deltas that wait and those that come, blocking; ends when the subscription closes.
+        """Iterate over waiting and future deltas, blocking; the iterator ends when the subscription closes.
 
-        What waits belongs to the subscription: an iterator that is left loses nothing, the next one goes
-        on, and several share the deltas out, each to the first that asks. Without a callback deltas wait
-        from the subscription's beginning; beside one from the first iterator on, which begins with the
-        current answers (unless `initial=False`). They are one per commit until 10,000 rows wait; what
-        comes then is added to the newest. With `timeout` (seconds) a wait that is too long raises
-        `TimeoutError`, and the iterator goes on. Raises `ClosedError` where the subscription is closed and
-        nothing waits.
+        Waiting deltas belong to the subscription: abandoning an iterator loses nothing, and the next iterator
+        continues. Several iterators share the deltas: each delta goes to the first that requests one.
+        Without a callback, deltas wait from the start of the subscription. With a callback, they wait from
+        the first iterator on, which starts with the current answer (unless `initial=False`). Each commit adds
+        one delta until 10,000 rows wait; later deltas are merged into the newest. With `timeout` (seconds)
+        a longer wait raises `TimeoutError`, and the iterator stays usable. Raises `ClosedError` if the
+        subscription is closed and no delta waits.
         """
         source, release = self._open_source()
         return Deltas(source, timeout, release)
@@ -226,10 +227,10 @@ class BaseSubscription(ABC):
         return AsyncDeltas(*self._open_source())
 
     def next(self, timeout: float | None = None) -> Delta:
-        """Wait for the next delta and take it, as an iterator would.
+        """Wait for the next delta and take it, like an iterator.
 
-        Raises `TimeoutError` after `timeout` seconds (0: give what waits), and `ClosedError` when the
-        subscription is closed and nothing waits.
+        Raises `TimeoutError` after `timeout` seconds (0: return only a waiting delta), and `ClosedError` if
+        the subscription is closed and no delta waits.
 
         >>> import rdflib, rdflive
         >>> graph = rdflib.Graph()
@@ -243,9 +244,9 @@ class BaseSubscription(ABC):
         return delta
 
     async def anext(self, timeout: float | None = None) -> Delta:
-        """Wait for the next delta and take it, as `next` does, without blocking the event loop.
+        """Wait for the next delta and take it, like `next`, without blocking the event loop.
 
-        Cancelled while it waits, it has taken nothing.
+        If it is cancelled while it waits, no delta is lost.
 
         >>> import rdflib, rdflive
         >>> async def first():
@@ -266,19 +267,19 @@ class BaseSubscription(ABC):
 
     @abstractmethod
     def doubt(self) -> None:
-        """Take note that a callback was interrupted, perhaps half-way through its delta.
+        """Record that a callback was interrupted, perhaps half-way through its delta.
 
-        The whole answer comes next. Deltas that were on their way are differences to an answer that the
-        subscriber may not have, so they are left out: see `is_overtaken`.
+        The full answer is delivered next. Queued deltas are differences to an answer that the subscriber may
+        not have, so they are dropped: see `is_overtaken`.
         """
 
     def is_overtaken(self, delta: Delta) -> bool:
-        """Tell whether a delta is left out, because the whole answer comes behind it."""
+        """True if a delta is dropped, because the full answer follows it."""
         return delta.sequence <= self._doubted and not delta.initial
 
     @abstractmethod
     def close(self) -> None:
-        """Stop, and let the iterators end. May be repeated."""
+        """Stop, and end the iterators. May be repeated."""
 
     def __enter__(self) -> Self:
         return self
@@ -301,7 +302,7 @@ class BaseSubscription(ABC):
 
     @property
     def _title(self) -> str:
-        """The name, or else the beginning of the query, without its prefixes."""
+        """The name, or the start of the query without its prefixes."""
         if self.name:
             return self.name
         text = " ".join(_PROLOGUE.sub("", self.query, 1).split())
@@ -314,7 +315,7 @@ class BaseSubscription(ABC):
     @property
     @abstractmethod
     def _shown(self) -> Header:
-        """What all rows share."""
+        """The header of the rows."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[object]:
@@ -322,18 +323,18 @@ class BaseSubscription(ABC):
 
     @abstractmethod
     def _construct(self) -> ConstructedGraph:
-        """Make the live graph of what is constructed now."""
+        """Make the live graph of the constructed triples."""
 
     @abstractmethod
     def _now(self) -> int:
-        """Give the sequence number of the answer as it is known here; raises `ClosedError` if it is not."""
+        """Return the sequence number of the known answer; raises `ClosedError` if none is known."""
 
     @abstractmethod
     def _whole(self) -> Delta | None:
-        """Give the answer as an initial delta; None if there is nothing to tell."""
+        """Return the full answer as an initial delta; None if there is nothing to report."""
 
     def _open_source(self) -> tuple[DeltaSource, Callable[[], object]]:
-        """Give what an iterator takes deltas from, and the function to call when it is closed."""
+        """Return the source of an iterator, and the function to call when the iterator is closed."""
         return MailboxReader(self._open_queue()), lambda: None
 
     def _open_queue(self) -> Mailbox:
@@ -342,12 +343,12 @@ class BaseSubscription(ABC):
             return queue
         with self._reading():
             now = self._now()
-            if self._queue is None:  # no other thread has opened it meanwhile
+            if self._queue is None:  # another thread may have opened it
                 queue = Mailbox()
                 whole = self._whole() if self._receiver.initial else None
                 if whole is not None:
                     queue.put(whole)
-                # the deltas of commits up to `now`, which may still be on their way, are in `whole`
+                # `whole` includes the deltas of commits up to `now`, some of which may still be queued
                 self._queue, self._followers = queue, (*self._followers, (queue, now))
             return self._queue
 
@@ -365,7 +366,7 @@ class BaseSubscription(ABC):
 
     def _ended(self) -> ClosedError:
         error = self._closed_error()
-        # beside a callback it may be any error of that
+        # with a callback, `last_error` may be any of its exceptions
         if self._receiver.callback is None and error is not self.last_error:
             error.__cause__ = self.last_error
         return error

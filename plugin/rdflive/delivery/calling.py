@@ -1,4 +1,4 @@
-"""How a subscriber's callback is called, and what becomes of what it raises."""
+"""Calls of a subscriber's callback, and the treatment of its exceptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Called(Protocol):
 
     @property
     def name(self) -> str | None:
-        """The name that it was given."""
+        """The name given as `name=`."""
 
     @property
     def _on_error(self) -> Literal["log", "ignore"] | Callable[[Any, Exception], object]: ...
@@ -40,20 +40,20 @@ class Called(Protocol):
         """The text of the query."""
 
     def doubt(self) -> None:
-        """Be told that the callback was interrupted: nobody knows what it has taken of its delta."""
+        """Record that the callback was interrupted, at an unknown point of its delta."""
 
 
 def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta) -> bool:
-    """Call a callback, and keep what it raises from the thread that wrote.
+    """Call a callback, and keep its exceptions from the writing thread.
 
-    False after a lack of memory or stack, when it is not known how much of the delta it has taken.
+    Returns False if memory or stack ran out, so that the callback may have processed its delta in part.
     """
     start = perf_counter()
     try:
         returned = callback(delta)
         if returned is not None:
             refuse_coroutine(returned, callback)
-    except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+    except Exception as error:  # noqa: BLE001 - the write stands whatever a callback raises
         return raised(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
@@ -61,10 +61,7 @@ def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta
 
 
 def raised(subscription: Called, error: Exception) -> bool:
-    """Take what a callback has raised.
-
-    False after a lack of memory or stack, when it is not known how much of the delta it has taken.
-    """
+    """Handle an exception of a callback. Returns False in the same cases as `call`."""
     is_known = not isinstance(error, (MemoryError, RecursionError))
     if not is_known:
         subscription.doubt()
@@ -75,11 +72,11 @@ def raised(subscription: Called, error: Exception) -> bool:
 async def call_async(
     subscription: Called, callback: Callable[[Delta], Awaitable[object]], delta: Delta
 ) -> bool:
-    """Call a callback that is a coroutine function, as `call` does others."""
+    """Call a callback that is a coroutine function; as `call`."""
     start = perf_counter()
     try:
         await callback(delta)
-    except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
+    except Exception as error:  # noqa: BLE001 - the loop goes on whatever a callback raises
         return raised(subscription, error)
     finally:
         subscription._callback_seconds += perf_counter() - start
@@ -89,37 +86,37 @@ async def call_async(
 def failed(
     subscription: Called, error: Exception, what: str = "a delivery of subscription %r failed"
 ) -> None:
-    """Note an error of a delivery, and treat it as the subscription's `on_error` says; `what` is logged."""
+    """Store an error of a delivery, and treat it by the subscription's `on_error`; `what` is logged."""
     subscription.last_error = error
     on_error = subscription._on_error
     if on_error == "log":
         log.error(what, subscription.name or subscription.query, exc_info=error)
     elif callable(on_error):
         try:
-            # runs in the thread that wrote, whose write must not fail by the handler either
+            # an error of the handler must not make the write fail either
             on_error(subscription, error)
         except Exception:
             log.exception("on_error of subscription %r failed", subscription.name or subscription.query)
 
 
 def interrupted(subscription: Called, error: BaseException) -> None:
-    """Note what has ended a call before its time in a thread or task where it cannot be raised."""
+    """Report an interruption of a call in a thread or task that cannot raise it."""
     if not isinstance(error, Exception):
         name = subscription.name or subscription.query
-        told = RdfliveError(
+        reported = RdfliveError(
             f"the callback of subscription {name!r} was interrupted by {type(error).__name__}"
         )
-        told.__cause__ = error
-        error = told
+        reported.__cause__ = error
+        error = reported
     failed(subscription, error)
 
 
 def check_callback(callback: object, on_error: object) -> None:
-    """Raise TypeError or ValueError for arguments that cannot be called."""
+    """Raise TypeError or ValueError for a callback or `on_error` that cannot be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {callback!r}")
     if inspect.isasyncgenfunction(callback) or inspect.isgeneratorfunction(callback):
-        raise TypeError(f"callback must not be a generator, which nobody would iterate: {callback!r}")
+        raise TypeError(f"callback must not be a generator function, which would never run: {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
     if callable(on_error) and is_async(on_error):
@@ -127,22 +124,22 @@ def check_callback(callback: object, on_error: object) -> None:
 
 
 def is_async(function: object) -> bool:
-    """Tell whether calling gives a coroutine, for functions, partial ones and objects with `__call__`.
+    """True for coroutine functions, partial functions of them, and objects with such a `__call__`.
 
     >>> async def show(delta): ...
     >>> is_async(show), is_async(print)
     (True, False)
     """
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - it is looked at, not called
+        getattr(function, "__call__", None)  # noqa: B004 - inspected, not called
     )
 
 
 def refuse_coroutine(returned: object, callback: object) -> None:
-    """Raise TypeError for a coroutine that a plain callback gave, and that nothing would run."""
+    """Raise TypeError for a coroutine that a plain callback returned, because nothing would run it."""
     if inspect.iscoroutine(returned):
         returned.close()
         raise TypeError(
-            f"the callback {callback!r} gave a coroutine, which is not awaited: make it an `async def`, and "
-            "subscribe where a loop runs"
+            f"the callback {callback!r} returned a coroutine, which is not awaited: make it an `async def`, "
+            "and subscribe in a running event loop"
         )

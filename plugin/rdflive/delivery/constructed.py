@@ -20,7 +20,7 @@ class ConstructedGraph:
     """An rdflib graph that follows the deltas of a CONSTRUCT query, one commit for each."""
 
     def __init__(self, now: Delta, convert: Callable[[Any], Any] | None = None) -> None:
-        """Start with the whole answer; deltas up to its sequence number are in it already.
+        """Start with the full answer `now`, which includes the deltas up to its sequence number.
 
         `convert` turns terms of deltas into rdflib's; None if they are rdflib's.
         """
@@ -32,10 +32,10 @@ class ConstructedGraph:
 
     def take(self, delta: Delta) -> None:
         """Apply a delta; an initial one replaces everything."""
-        # It was in the answer that the graph began with.
+        # the answer at the start includes it
         if delta.sequence < self._since or (delta.sequence == self._since and not delta.initial):
             return
-        # so that a subscription to this graph gets one delta for each of ours
+        # so that a subscription to this graph gets one delta per delta
         with manager.batch(self.graph.store):
             if delta.initial:
                 wanted = set(self._triples(delta.added))
@@ -47,7 +47,7 @@ class ConstructedGraph:
                 self.graph.add(triple)
 
     def _triples(self, triples: Iterable[Any]) -> Iterator[Any]:
-        """Turn the user's terms into rdflib's; a triple with a term that rdflib cannot hold is left out."""
+        """Turn the user's terms into rdflib's; triples with a term that rdflib cannot hold are left out."""
         for triple in triples:
             try:
                 yield triple if self._convert is None else tuple(map(self._convert, triple))

@@ -1,4 +1,4 @@
-"""Makes the delta that a subscriber gets from the weights that the engine gives."""
+"""Makes the delta of a subscriber from the weights of the engine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ __all__ = ["DeltaMaker"]
 
 
 class DeltaMaker:
-    """Makes the deltas of one subscription with origins, windows or NOW(); any other is told what the engine
-    gives.
+    """Makes the deltas of one subscription with origins, windows or NOW().
 
-    All methods run under the store's lock.
+    Other subscriptions need none: they report the engine's weights. All methods run under the store's lock.
     """
 
     def __init__(
@@ -35,7 +34,7 @@ class DeltaMaker:
 
     @property
     def is_traced(self) -> bool:
-        """Whether origins of solutions are tracked, so that every delta must be made."""
+        """True if origins of solutions are traced, so that every delta must be made."""
         return self._tracer is not None
 
     def make(
@@ -49,25 +48,25 @@ class DeltaMaker:
         *,
         traces: bool = True,
     ) -> Delta | None:
-        """Make the delta that is reported; None if nothing is. Origins are known if it `traces`.
+        """Return the delta to report, or None. It has origins if `traces` is true.
 
-        A whole answer is reported at the beginning if there is anything in it, and later in any case, as it
-        replaces what the subscriber has.
+        A full answer at the start is reported only if it is not empty. A later full answer is always
+        reported, because it replaces the subscriber's answer.
         """
         begun, self._has_begun = self._has_begun, True
         origins = None
         if traces and self._tracer is not None:
-            # provenance is for a query of one basic graph pattern, so it looks at one view
+            # a query with provenance has one basic graph pattern, so it reads one view
             view: Any = state.watched(use.query)[0]
             traced: Traced = view.traced if isinstance(view, WindowView) else view
-            # all that changes, whatever of it is shown
+            # all changes, also those that a window does not report
             origins = self._tracer.trace(traced, weights, initial=initial)
         replaces = initial and begun
         return self._report(state, use, weights, sequence, initial, expired, origins, replaces=replaces)
 
     def whole(self, state: StoreState, use: Use, sequence: int) -> Delta | None:
-        """Make the initial delta for an iterator that starts now; None if nothing is reported."""
-        # what was traced is given again: `trace` would count the solutions a second time
+        """Return the initial delta for an iterator that starts now; None if there is nothing to report."""
+        # without `trace`, which would count the solutions a second time
         return self._report(state, use, state.answer(use), sequence, True, {}, None)
 
     def _report(
@@ -89,7 +88,7 @@ class DeltaMaker:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(use))
             if shown is None and not (replaces and self._windowed.has_whole):
                 return None
-            # RSTREAM reports the whole answer in place of what was told, so nothing expires from it
+            # RSTREAM reports the full answer each time, so no solution expires from it
             whole = self._windowed.output == "rstream"
             initial, weights = initial or whole, shown or {}
             expired = {} if whole else {terms: n for terms, n in expired.items() if terms in weights}

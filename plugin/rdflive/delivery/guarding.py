@@ -1,12 +1,13 @@
-"""Guards of a store: they look at each commit before it counts, and refuse it where it adds a result.
+"""Guards of a store: they evaluate each commit first, and refuse it if it adds a result.
 
-They have an engine of their own, beside that of the subscriptions. It takes the changes of a commit first.
-Where a guard gets a new row then, the engine takes the changes back, and nobody else has seen them.
+The guards have an engine of their own, separate from the engine of the subscriptions. It applies the changes
+of a commit first. If a guard then gets a new row, the engine undoes the changes before any subscription sees
+them.
 
-Say a guard wants each train to have a line, and a batch adds `:IC5 a :Train`. The engine of the guard takes
-the triple, and the guard is told of a result for `:IC5`. So the engine takes the opposite, the store removes
-the triple, and whoever wrote gets a `ValidationError`. Had the batch added `:IC5 :line :S1` too, no result
-would have come, and the commit would have gone on to the subscriptions.
+For example, a guard requires each train to have a line, and a batch adds `:IC5 a :Train`. The guards' engine
+applies the triple, and the guard gets a result for `:IC5`. So the engine and the store remove the triple, and
+the writer gets a `ValidationError`. If the batch also adds `:IC5 :line :S1`, there is no result, and the
+commit goes on to the subscriptions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
-from rdflive.delivery.members import QueuedDelta
+from rdflive.delivery.subscription import QueuedDelta
 from rdflive.errors import UnsupportedStoreError, ValidationError
 from rdflive.model import Delta, Term, TermPattern, Triple
 from rdflive.store import (
@@ -36,40 +37,40 @@ from rdflive.store.snapshot import committed_quads, committed_triples, matches
 __all__ = ["Guards", "Refusal", "Shadow"]
 
 Refusal: TypeAlias = Callable[[Delta], ValidationError | None]
-"""Gives the error by which a guard refuses a delta; None where it does not."""
+"""Returns the error by which a guard refuses a delta; None if the delta is permitted."""
 
 
 class _ShadowCapture(Capture):
     """Passes changes to the engine of the guards, under the lock of the store."""
 
-    __slots__ = ("_of", "_predicates", "told")
+    __slots__ = ("_of", "_predicates", "withheld")
 
     def __init__(self, capture: Capture) -> None:
         self._of = capture
         super().__init__()
-        self.told: list[Delivering] = []
-        """What the subscriptions of guards would be told; nobody is."""
-        self.deliveries.aside = self.told
+        self.withheld: list[Delivering] = []
+        """The deliveries of the guards' subscriptions, which never run."""
+        self.deliveries.aside = self.withheld
         self._predicates: set[Term] | Literal[False] | None = False
-        """A cache of `wanted`; False where it must be asked anew."""
+        """A cache of `wanted`; False if it is stale."""
 
     @property
     def lock(self) -> Any:
-        """The lock of the store, whichever it has: a fork may get another."""
+        """The store's lock, which may be replaced in a fork."""
         return self._of.lock
 
     @lock.setter
     def lock(self, own: Any) -> None:
-        """Have none of its own."""
+        """Ignore a lock of its own."""
 
     def _is_held(self) -> bool:
-        """Tell whether this thread is inside an operation of the guards; the lock alone does not tell."""
-        # an interruption may leave the owner of a batch that has ended
+        """True if this thread is inside an operation of the guards, and not only inside the store's lock."""
+        # an interruption may leave `_owner` set after the end of a batch
         return self.is_open and self._owner == threading.get_ident()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Ask anew what is wanted, as what is maintained changes."""
+        """Reset the cache of wanted predicates, because the maintained queries change."""
         try:
             with super().changing():
                 yield
@@ -77,7 +78,7 @@ class _ShadowCapture(Capture):
             self._predicates = False
 
     def wants(self, predicate: Term) -> bool:
-        """Tell whether a change of a triple with this predicate could leave a trace."""
+        """True if a change of a triple with this predicate could change the state."""
         predicates = self._predicates
         if predicates is False:
             predicates = self._predicates = self.wanted()
@@ -85,21 +86,21 @@ class _ShadowCapture(Capture):
 
 
 class Shadow:
-    """The adapter of the guards' engine: the store as it is after the changes that the guards have taken."""
+    """The adapter of the guards' engine: the store after the changes that the guards have applied."""
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self.capture: Capture = _ShadowCapture(adapter.capture)
         self.ahead: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
-        """The changes that the guards have taken and the store has not committed, by graph."""
+        """The changes that the guards have applied and the store has not committed, by graph."""
         self._lists: dict[GraphKey, Callable[[TermPattern], Iterator[Triple]]] = {}
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name a graph as the store's adapter does."""
+        """Return the key of a graph, from the store's adapter."""
         return self._adapter.graph_key(graph)
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Name the default graph as the store's adapter does."""
+        """Return the key of the default graph, from the store's adapter."""
         return self._adapter.default_graph(graph)
 
     def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
@@ -134,19 +135,19 @@ class Shadow:
         return self._adapter.to_native(term)
 
     def from_native(self) -> Callable[[Term], Any] | None:
-        """Give what turns terms of the store into the user's."""
+        """Return the conversion of the store's terms to the user's."""
         return self._adapter.from_native()
 
     def to_rdflib(self) -> Callable[[Term], Any] | None:
-        """Give what turns terms of the store into rdflib's."""
+        """Return the conversion of the store's terms to rdflib's."""
         return self._adapter.to_rdflib()
 
     def to_value(self) -> Callable[[Term], Any] | None:
-        """Give what turns terms of the store into values of expressions."""
+        """Return the conversion of the store's terms to values of expressions."""
         return value_of(self._adapter)
 
     def detach(self) -> None:
-        """Do nothing: the store stays hooked as long as there are guards."""
+        """Do nothing: the store stays hooked while it has guards."""
 
 
 class Guards:
@@ -163,51 +164,51 @@ class Guards:
         self._capture = self.shadow.capture
         assert isinstance(self._capture, _ShadowCapture)  # noqa: S101 - for type checkers
         self.wants = self._capture.wants
-        self._told = self._capture.told
+        self._withheld = self._capture.withheld
         self.refusals: dict[Any, Refusal] = {}
-        """What each guard says of what its subscription is told."""
+        """The refusal of each guard, by its subscription."""
         self._taken: dict[QuadTerms, Literal[1, -1]] = {}
-        """Changes that were permitted and are not committed yet."""
+        """Permitted changes that are not committed yet."""
 
     @classmethod
     def of(cls, adapter: Adapter) -> Guards:
-        """Give the guards of a store, which may be none yet."""
+        """Return the guards of a store, or a new object without guards."""
         known = adapter.capture.judge
         return known if isinstance(known, cls) else cls(adapter)
 
     @property
     def wants_union(self) -> bool:
-        """True where a guard looks at the union of all graphs."""
+        """True if a guard reads the union of all graphs."""
         return UNION in self._capture.listeners
 
     def begin(self) -> None:
-        """Have the store note what it needs to undo the batch."""
+        """Prepare the store to undo the batch."""
         self._adapter.begin()
 
     def permit(self, changes: Changes) -> None:
-        """Take the changes of a whole commit; raises `ValidationError`, having taken none, to refuse them."""
+        """Apply the changes of a whole commit, or undo them and raise `ValidationError` to refuse them."""
         relevant = self._relevant(changes)
         if not relevant:
             return
         try:
             self._move(relevant, relevant)
-            if self._has_begun_anew:
-                self._forget()
+            if self._has_restarted:
+                self._discard()
                 self._move(relevant, relevant)
-            if self._has_begun_anew:
-                raise ValidationError("the commit is refused, for a guard failed while it looked at it", ())
+            if self._has_restarted:
+                raise ValidationError("the commit is refused, because a guard failed while evaluating it", ())
             self._taken = relevant
             refused = self._refusal()
             if refused is not None:
                 self._take_back()
         except BaseException:
-            self._forget()
+            self._discard()
             raise
         if refused is not None:
             raise refused
 
     def settle(self, changes: Changes) -> None:
-        """Let the open batch be committed, or have it undone and raise `ValidationError`."""
+        """Permit the commit of the open batch, or undo it and raise `ValidationError`."""
         try:
             relevant = self._relevant(changes)
             if relevant != self._taken:
@@ -218,21 +219,21 @@ class Guards:
                 except BaseException:
                     self._adapter.undo(dict(changes))
                     raise
-            # what is ahead is committed next, and the store has it
+            # the store commits these changes next
             self._taken = {}
             self.shadow.ahead = {}
             self._adapter.stay()
         except ValidationError:
             raise
         except BaseException:
-            self._forget()
+            self._discard()
             raise
 
     def _relevant(self, changes: Changes) -> dict[QuadTerms, Literal[1, -1]]:
         return {quad: sign for quad, sign in changes.items() if self.wants(quad[1])}
 
     def would_refuse(self, changes: Changes) -> ValidationError | None:
-        """Give the error by which changes would be refused, having taken none."""
+        """Return the error by which changes would be refused, without applying them."""
         try:
             self.permit(changes)
         except ValidationError as error:
@@ -241,25 +242,25 @@ class Guards:
         return None
 
     def renew(self) -> None:
-        """Read the store again after an interruption. What breaks a guard now counts as there before."""
+        """Read the store again after an interruption. Present results count as pre-existing."""
         self._adapter.stay()
-        self._forget()
+        self._discard()
         self._read_again()
-        self._told.clear()
+        self._withheld.clear()
 
     @property
-    def _has_begun_anew(self) -> bool:
-        """True where the engine failed with the changes, so that new rows are not told from those before."""
-        return any(isinstance(queued, QueuedDelta) and queued.delta.initial for queued in self._told)
+    def _has_restarted(self) -> bool:
+        """True if a query failed and restarted, so that new rows cannot be told from old ones."""
+        return any(isinstance(queued, QueuedDelta) and queued.delta.initial for queued in self._withheld)
 
-    def _forget(self) -> None:
-        """Have the engine read the store before it is used next."""
+    def _discard(self) -> None:
+        """Discard the applied changes: the engine reads the store before its next use."""
         self._taken = {}
         self.shadow.ahead = {}
         self._capture.tear()
 
     def _read_again(self) -> None:
-        """Have the engine, which was interrupted, read the store and tell what it finds."""
+        """Make the interrupted engine read the store and deliver full answers."""
         self.shadow.ahead = {}
         self._capture.run(self._capture.owe)
 
@@ -267,17 +268,17 @@ class Guards:
         try:
             taken, self._taken = self._taken, {}
             self._move({quad: -1 if sign > 0 else 1 for quad, sign in taken.items()}, {})
-            self._told.clear()
+            self._withheld.clear()
         except BaseException:
-            self._forget()
+            self._discard()
             raise
 
     def _move(self, changes: Changes, ahead: Changes) -> None:
-        """Have the engine take changes, by which it is so far ahead of the store."""
+        """Make the engine apply `changes`. Afterwards it is ahead of the store by the changes `ahead`."""
         if self._capture.is_used:
-            # an interruption came: the engine reads what was there before the changes
+            # after an interruption the engine first reads the state before the changes
             self._read_again()
-        self._told.clear()
+        self._withheld.clear()
         self.shadow.ahead = {}
         for (s, p, o, key), sign in ahead.items():
             self.shadow.ahead.setdefault(key, {})[s, p, o] = sign
@@ -285,14 +286,14 @@ class Guards:
 
     def _record(self, changes: Changes) -> None:
         capture = self._capture
-        capture.state |= WRITING  # no `finally`: an interruption leaves the flag, see `Capture`
+        capture.state |= WRITING  # no `finally`: an interruption must leave the flag, see `Capture`
         for sign in (-1, 1):
             capture.record_all(sign, [quad for quad, each in changes.items() if each == sign])
         capture.state &= ~WRITING
 
     def _refusal(self) -> ValidationError | None:
         found: list[ValidationError] = []
-        for queued in self._told:
+        for queued in self._withheld:
             refuses = self.refusals.get(queued.to) if isinstance(queued, QueuedDelta) else None
             if isinstance(queued, QueuedDelta) and refuses is not None and not queued.delta.initial:
                 error = refuses(queued.delta)

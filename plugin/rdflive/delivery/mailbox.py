@@ -1,4 +1,4 @@
-"""Mailboxes: the deltas that wait for iterators, or for a callback that runs elsewhere."""
+"""Mailboxes: the deltas that wait for iterators, or for a callback outside the writing thread."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from rdflive.model import Delta
 __all__ = ["QUEUED_ROWS", "AsyncDeltas", "DeltaSource", "Deltas", "Mailbox", "MailboxReader", "take_async"]
 
 QUEUED_ROWS: Final = 10_000
-"""So many rows wait as one delta per commit."""
+"""Number of waiting rows from which deltas are merged."""
 
 
 class DeltaSource(Protocol):
-    """Where an iterator takes its deltas from."""
+    """The source of an iterator's deltas."""
 
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take what waits without blocking, and tell whether more can come; `wake` is called when it does."""
+        """Take a delta without blocking. Returns it or None, and true if more deltas may come.
+
+        If no delta waits and more may come, `wake` is called when one arrives.
+        """
         ...
 
     def forget(self, wake: Callable[[], None]) -> None:
-        """Do not call `wake` any more."""
+        """Cancel the call of `wake`."""
 
     def stop(self) -> None:
-        """Give nothing from now on, and end a wait in another thread."""
+        """Return no more deltas, and end a wait in another thread."""
 
 
 class Mailbox:
-    """The deltas that nobody has taken yet, in order: one per commit, up to a number of rows.
+    """Deltas that wait for a consumer, in order: one per commit, up to a number of rows.
 
-    What comes when so many rows wait, besides those of the oldest delta, is added to the newest. So a slow
-    consumer loses nothing, and what waits is never more than these rows, the answer before, the answer after,
-    and one delta. With `limit=0` all that waits is one delta.
+    If `limit` rows wait, not counting those of the oldest delta, a new delta is merged into the newest. So a
+    slow consumer loses nothing, and the waiting rows are bounded by the limit, the answer before, the answer
+    after, and one delta. With `limit=0` at most one delta waits.
     """
 
     def __init__(self, limit: int = QUEUED_ROWS) -> None:
         self._limit = limit
-        self._lock = (
-            threading.RLock()
-        )  # taken directly: the methods of Condition are Python code, which Ctrl-C can interrupt half-way
+        # taken directly: the methods of Condition are Python code, which Ctrl-C can interrupt half-way
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting: dict[int, Delta] = {}
-        """By numbers that grow: unlike a call, setting an item cannot be interrupted before the assignments
-        in the same line.
+        """By increasing number. A dictionary, because setting an item is no call: it cannot be interrupted
+        before the other assignments of its line.
         """
         self._rows = 0
         self._last: Delta | None = None
@@ -63,42 +65,45 @@ class Mailbox:
 
     @property
     def is_stopped(self) -> bool:
-        """True when nobody takes any more."""
+        """True after `stop`."""
         return self._stopped
 
     def put(self, delta: Delta) -> None:
-        """Queue a delta; a whole answer replaces what waits, but for reports of a window, all of which are
-        told. Putting the same delta again does nothing.
+        """Queue a delta. A full answer replaces the waiting deltas, except reports of a window, all of which
+        are delivered. Putting the same delta again does nothing.
         """
         with self._lock:
             if self._stopped:
                 return
-            # a delivery that was interrupted puts its delta again
+            # an interrupted delivery puts its delta again
             if delta is not self._last:
                 self._add(delta)
-            # also when the delta was there already: the interruption may have come before this line
+            # also for a repeated delta: the interruption may have come before this line
             self._notify()
 
     def close(self) -> None:
-        """Let the consumer finish: it still gets what waits, then the end."""
+        """End after the waiting deltas."""
         with self._lock:
             self._closed = True
             self._notify()
 
     def stop(self) -> None:
-        """Let the consumer finish at once: it gets neither what waits nor what comes."""
+        """End now, and drop waiting and future deltas."""
         with self._lock:
             self._closed = self._stopped = True
             self._waiting = {}
             self._notify()
 
     def wake(self) -> None:
-        """Let a waiting consumer check again whether it should wait."""
+        """Make a waiting consumer check its condition again."""
         with self._lock:
             self._notify()
 
     def wait(self, timeout: float | None = None, *, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Wait for a delta, the end, or a `wake` that finds `is_over`; `TimeoutError` after `timeout` s."""
+        """Wait for a delta, the end, or a `wake` after which `is_over()` is true.
+
+        Raises `TimeoutError` after `timeout` seconds.
+        """
         if timeout is not None:
             if isinstance(timeout, str) or timeout != timeout:
                 raise TypeError(f"timeout must be a number of seconds or None, got {timeout!r}")
@@ -114,7 +119,7 @@ class Mailbox:
             return self._next()
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take what waits without blocking, and tell whether more can come; `wake` is called when it does."""
+        """Take a delta without blocking; see `DeltaSource`."""
         with self._lock:
             delta = self._next()
             if delta is None and not self._closed:
@@ -122,20 +127,20 @@ class Mailbox:
             return delta, self.waits or not self._closed
 
     def forget(self, wake: Callable[[], None]) -> None:
-        """Do not call `wake`: who gave it waits no longer."""
+        """Cancel the call of `wake`."""
         with self._lock:
             self._wakes.pop(wake, None)
 
     def done(self) -> None:
-        """Do nothing: what was taken is not kept."""
+        """Do nothing: taken deltas are not kept."""
 
     def again(self) -> None:
-        """Do nothing: after a callback was interrupted its subscription tells the whole answer."""
+        """Do nothing: after an interrupted callback the subscription delivers the full answer."""
 
     def _add(self, delta: Delta) -> None:
         waiting, size = self._waiting, len(delta._weights)
         newest = next(reversed(waiting), 0)
-        # with a limit of 0 nothing waits beside the oldest; those rows are taken next, so they count for none
+        # the rows of the oldest delta do not count; with a limit of 0 no other delta waits
         is_apart = not waiting or self._rows < self._limit
         if delta.initial and not (is_apart and delta.time is not None):
             self._waiting, self._last, self._rows = {newest + 1: delta}, delta, 0
@@ -147,7 +152,7 @@ class Mailbox:
             merged = waiting[newest] + delta
             is_oldest = len(waiting) == 1
             rows = 0 if is_oldest else self._rows - len(waiting[newest]._weights) + len(merged._weights)
-            # what cancels out is not told; an empty initial delta is, as it replaces the answer
+            # an empty delta is dropped, except an initial one, which replaces the answer
             if merged or merged.initial:
                 waiting[newest], self._last, self._rows = merged, delta, rows
             else:
@@ -160,7 +165,7 @@ class Mailbox:
             return None
         delta = self._waiting[oldest]
         del self._waiting[oldest]
-        # the next one is the oldest then, and counts no more
+        # the next delta is now the oldest, whose rows do not count
         following = next(iter(self._waiting), None)
         self._rows -= 0 if following is None else len(self._waiting[following]._weights)
         return delta
@@ -173,7 +178,7 @@ class Mailbox:
 
 
 class MailboxReader:
-    """One of those that take from the same mailbox: each delta goes to the first that asks."""
+    """One of several consumers of a mailbox; each delta goes to the first that requests one."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox
@@ -181,38 +186,38 @@ class MailboxReader:
 
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
-        with self._mailbox._lock:  # so that no other takes what ended the wait
+        with self._mailbox._lock:  # so that no other consumer takes the delta that ended the wait
             self._mailbox.wait(timeout, is_over=lambda: self._is_stopped)
-            return self.take_now(_nobody)[0]
+            return self.take_now(_ignore)[0]
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take what waits without blocking, and tell whether more can come; `wake` is called when it does."""
+        """Take a delta without blocking; see `DeltaSource`."""
         return (None, False) if self._is_stopped else self._mailbox.take_now(wake)
 
     def forget(self, wake: Callable[[], None]) -> None:
-        """Do not call `wake` any more."""
+        """Cancel the call of `wake`."""
         self._mailbox.forget(wake)
 
     def stop(self) -> None:
-        """Take no more, and end a wait in another thread; what waits is for the others."""
+        """Take no more, and end a wait in another thread; waiting deltas go to other consumers."""
         self._is_stopped = True
         self._mailbox.wake()
 
 
 class _Taking:
-    """What takes deltas from a source until it is closed, and then releases it."""
+    """Takes deltas from a source until it is closed, and then releases the source."""
 
     def __init__(self, source: DeltaSource, release: Callable[[], object]) -> None:
         self._source = source
         self._release = release
 
     def close(self) -> None:
-        """Take no more deltas; a thread or task that waits for one comes to the end. May be repeated."""
+        """Take no more deltas; a waiting thread or task reaches the end. May be repeated."""
         self._source.stop()
         self._release()
 
     def __del__(self) -> None:
-        self._release()  # nobody waits
+        self._release()  # no `stop`: no thread can be waiting
 
 
 class Deltas(_Taking, Iterator[Delta]):
@@ -240,9 +245,9 @@ class AsyncDeltas(_Taking, AsyncIterator[Delta]):
 
 
 async def take_async(source: DeltaSource, no_loop: Callable[[], object] = lambda: None) -> Delta | None:
-    """Take a delta when there is one; None at the end. Cancelled, it has taken none.
+    """Wait for a delta and take it; None at the end. If it is cancelled, no delta is lost.
 
-    `no_loop` is called when a delta comes and the event loop has been closed.
+    `no_loop` is called if a delta arrives after the event loop was closed.
     """
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
@@ -250,11 +255,11 @@ async def take_async(source: DeltaSource, no_loop: Callable[[], object] = lambda
     def wake() -> None:
         try:
             loop.call_soon_threadsafe(arrived.set)
-        except RuntimeError:  # the loop was closed, so nobody waits
+        except RuntimeError:  # the loop was closed
             no_loop()
 
     try:
-        # until the task runs, another one may have taken the delta that woke it
+        # another consumer may take the delta before this task runs
         while True:
             delta, more = source.take_now(wake)
             if delta is not None or not more:
@@ -265,5 +270,5 @@ async def take_async(source: DeltaSource, no_loop: Callable[[], object] = lambda
         source.forget(wake)
 
 
-def _nobody() -> None:
-    """Wake nobody: a thread waits in the mailbox."""
+def _ignore() -> None:
+    """Do nothing: the thread waits in the mailbox."""

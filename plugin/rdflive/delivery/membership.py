@@ -1,6 +1,6 @@
-"""How a subscription joins the engine of its store, and leaves it.
+"""Joins subscriptions to the engine of their store, and removes them.
 
-The engine belongs to the store: it exists as long as some subscription, or `saturate`, needs it.
+A store has one engine, which exists while a subscription or `saturate` needs it.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ __all__ = [
 ]
 
 SUBCLASSES: Final = Rdfs(only_classes=True)
-"""By which an instance of a class is one of its superclasses too, and nothing else follows."""
+"""The regime that makes an instance of a class an instance of its superclasses, and entails nothing else."""
 _OF_SUBCLASSES: Final = frozenset({"rdfs9", "cax-sco"})
-"""How rule sets call the rule below."""
+"""The names of the rule below in the built-in rule sets."""
 _RULE: Final = f"{{ ?x a ?c . ?c <{RDFS.subClassOf}> ?d }} => {{ ?x a ?d }} ."
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
 
 class _SeveralViews:
-    """The views of one graph: what it holds, and what it entails by each regime."""
+    """The views of one graph: its own triples, and its entailed triples by regime."""
 
     def __init__(self, views: Sequence[View]) -> None:
         self.views = views
         self.state = views[0].state
-        # those of the engine: one commit serves all views of a store, and a second one does nothing
+        # the engine's methods: one commit serves all views of a store, and a second does nothing
         self.commit, self.renew = self.state.commit, self.state.renew
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         matched = False
-        for view in self.views:  # not `any`, which would stop at the first that matched
+        for view in self.views:  # not `any`, which would stop at the first match
             matched = view.apply(sign, change) or matched
         return matched
 
@@ -79,7 +79,7 @@ class _SeveralViews:
         return matched
 
     def wanted(self) -> set[Term] | None:
-        """Give the predicates of triples that some view wants to know of; None where it may be any."""
+        """Return the predicates that some view needs; None if a view needs all."""
         found: set[Term] = set()
         for view in self.views:
             predicates = view.wanted()
@@ -89,14 +89,14 @@ class _SeveralViews:
         return found
 
     def pass_by(self, count: int) -> None:
-        """Have all views count changes that none of them wants."""
+        """Make all views count changes that none of them needs."""
         for view in self.views:
             view.pass_by(count)
 
 
 @dataclass(frozen=True, slots=True)
 class _WindowsKey:
-    """The key of a view of windows: what takes the place of a regime, or of a graph where there is none."""
+    """The key of a view of windows. It takes the place of a regime, and of a graph if there is none."""
 
     sources: tuple[WindowSource, ...]
     regime: Regime | None
@@ -106,7 +106,7 @@ class _WindowsKey:
 
 
 def with_subclasses(regime: Regime | None) -> Regime:
-    """Give a regime by which an instance of a class is one of its superclasses too; the same if it is so."""
+    """Return a regime extended by superclasses of instances; the same regime if it entails these already."""
     if regime is None:
         return SUBCLASSES
     if isinstance(regime, RuleRegime) and _OF_SUBCLASSES.isdisjoint(r.name for r in regime.program.rules):
@@ -114,13 +114,13 @@ def with_subclasses(regime: Regime | None) -> Regime:
     return regime
 
 
-@lru_cache(maxsize=32)  # so that equal ones are one
+@lru_cache(maxsize=32)  # so that equal regimes are one object
 def _with_rule(regime: RuleRegime) -> RuleRegime:
     return RuleRegime(Program.union([regime.program, load_program(_RULE)]))
 
 
 def holds(adapter: Adapter, terms: Iterable[Node]) -> bool:
-    """Tell whether a store can hold some terms; one that it cannot may stand in a filter nevertheless."""
+    """True if a store can hold all of the terms. A term that it cannot hold may still stand in a filter."""
     try:
         for term in terms:
             adapter.to_native(term)
@@ -138,14 +138,14 @@ def join(
     *,
     answer: bool = True,
 ) -> tuple[StoreState, list[TermWeights | None]]:
-    """Maintain a question over a graph for all who ask, with terms that the store can hold.
+    """Maintain a question over a graph for several uses, with terms that the store can hold.
 
-    Returns the store's engine, and the answer of each, or None if starting did not compute it or `answer` is
-    false. The first subscription starts the engine. Called under the store's lock.
+    Returns the store's engine, and the answer for each use: None if starting did not compute it, or if
+    `answer` is false. The first subscription starts the engine. Called under the store's lock.
     """
     plan, windowed = question.plan, question.windowed
     windowing = Windowing() if windowed is None else windowed.windowing
-    # Before anything is hooked: a term that the store cannot hold refuses the query.
+    # first: a query with a term that the store cannot hold is refused
     _check(adapter, plan.constants)
     state = _state(adapter)
     present = _present(adapter, state, question.clock) if plan.clocked else None
@@ -153,7 +153,7 @@ def join(
         try:
             view_of = partial(_view, adapter, target, state, question.regime, windowing)
             family = None
-            # not where origins are traced, which are one subscription's
+            # no family with provenance, because origins are traced per subscription
             if not question.provenance:
                 windows = None if windowed is None else windowing.identity
                 # equal texts have the same plan
@@ -172,7 +172,7 @@ def join(
                 present=present,
             )
             try:
-                # Only after the query has started is it known which schema and windows it reads.
+                # only after the start of the query is it known which schema and windows it reads
                 query = uses[0].query
                 for view in state.watched(query):
                     for use in uses:
@@ -188,14 +188,14 @@ def join(
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
-    """Maintain everything that a graph entails, without a query; see `desaturate`."""
+    """Maintain all entailed triples of a graph, without a query; see `desaturate`."""
     state = _state(adapter)
     with adapter.capture.changing():
         view = _view(adapter, target, state, regime, Windowing(), None)
         assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
         try:
             view.want_all()
-            # counted only now: a view that failed above has no queries, and is released below
+            # counted last: a view that failed above has no queries, and is released below
             view.queries += 1
         finally:
             _release_unused(adapter, state)
@@ -214,14 +214,14 @@ def desaturate(adapter: Adapter, view: EntailedView) -> None:
 
 
 def reload(adapter: Adapter, state: State) -> None:
-    """Read the graphs of a store again, for all that is maintained on it."""
+    """Read the graphs of a store again, for everything that is maintained on it."""
     if isinstance(state, StoreState):
         with adapter.capture.changing():
             state.reload(adapter.capture.sequence)
 
 
 def leave(adapter: Adapter, state: StoreState, use: Use) -> None:
-    """Stop maintaining a query, and listening to graphs that no other query reads. May be repeated."""
+    """Stop maintaining a query, and stop listening to graphs that no other query reads. May be repeated."""
     with adapter.capture.changing():
         try:
             state.remove(use)
@@ -231,7 +231,7 @@ def leave(adapter: Adapter, state: StoreState, use: Use) -> None:
 
 @contextmanager
 def uncounted(adapter: Adapter) -> Iterator[None]:
-    """Count nothing of what the engine of a store does inside the block."""
+    """Restore the counters of a store's engine after the block."""
     kept = [state.keep_counts() for state in set(_states(adapter))]
     try:
         yield
@@ -243,8 +243,8 @@ def uncounted(adapter: Adapter) -> Iterator[None]:
 def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
     """List the patterns maintained on a store, each with the key of its graph.
 
-    A graph with entailment is listed with the pattern that matches anything, since what it entails may depend
-    on any triple.
+    A graph with entailment is listed with the pattern that matches anything, because the entailed triples may
+    depend on any triple.
     """
     for state in set(_states(adapter)):
         for (key, regime), pattern in state.patterns():
@@ -257,7 +257,7 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
 
 
 def _state(adapter: Adapter) -> StoreState:
-    """Give the engine of a store, or make it."""
+    """Return the engine of a store, or make it."""
     known = next(_states(adapter), None)
     if known is not None:
         return known
@@ -265,7 +265,7 @@ def _state(adapter: Adapter) -> StoreState:
 
 
 def _present(adapter: Adapter, state: StoreState, clock: Clock) -> Present:
-    """Give what NOW() is by a clock, as the clock shows it now."""
+    """Return the value of NOW() by a clock, up to date with the clock."""
     present = state.presents.get(clock)
     if present is None:
         present = state.presents[clock] = Ticker(clock, adapter.capture, state.commit).present
@@ -289,7 +289,7 @@ def _state_of(listener: Listener) -> StoreState | None:
 def _view(
     adapter: Adapter, target: Any, state: StoreState, regime: Regime | None, windowing: Windowing, graph: Any
 ) -> View:
-    """Give the view that a pattern is matched on; the first use makes it and listens to the graph."""
+    """Return the view that a pattern reads; the first use makes it and listens to the graph."""
     if graph is CLASSIFIED:
         graph, regime = None, with_subclasses(regime)
     sources = windowing.default if graph is None else windowing.named.get(graph, ())
@@ -297,7 +297,7 @@ def _view(
         return _window_view(adapter, target, state, regime, windowing, sources, merged=graph is None)
     key: GraphKey = adapter.graph_key(target)
     if graph is not None:
-        default = adapter.default_graph(target)  # refuses what has no named graphs
+        default = adapter.default_graph(target)  # raises for a target without named graphs
         key = NAMED if isinstance(graph, Variable) else adapter.to_native(graph)
     view = state.views.get((key, regime))
     if view is None:
@@ -323,18 +323,18 @@ def _window_view(
     *,
     merged: bool,
 ) -> View:
-    """Give the view of some windows. The background graph belongs to it if it is merged with them, or if it
-    may hold a schema.
+    """Return the view of some windows. It includes the background graph if that graph is merged with them, or
+    if it may hold a schema.
     """
     beside = windowing.beside is not False and (merged or regime is not None)
     kind = _WindowsKey(sources, regime, windowing.expiry, beside, windowing.every)
-    # Without a graph beside the windows no quad is recorded under the key. As a listener the view is still
-    # renewed after an interruption, and keeps the store hooked.
+    # Without a graph beside the windows, no quad is recorded under the key. The view is still a listener: it
+    # is renewed after an interruption, and keeps the store hooked.
     key: GraphKey = kind
     if beside and windowing.beside is True:
         key = adapter.graph_key(target)
     elif beside:
-        adapter.default_graph(target)  # refuses what has no named graphs
+        adapter.default_graph(target)  # raises for a target without named graphs
         key = adapter.to_native(windowing.beside)
     view = state.views.get((key, kind))
     if view is None:
@@ -375,5 +375,5 @@ def _check(adapter: Adapter, terms: Iterable[Any]) -> None:
             adapter.to_native(term)
         except ValueError as error:
             raise UnsupportedQueryError(
-                f"{term!r} in the query can be no term of this store: {error}", construct="a term"
+                f"this store cannot hold {term!r}, a term of the query: {error}", construct="a term"
             ) from error

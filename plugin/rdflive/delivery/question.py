@@ -1,4 +1,4 @@
-"""What a subscription asks of a graph: all that decides the answer, and nothing about the subscriber."""
+"""A question: everything that decides the answer of a subscription, and nothing about the subscriber."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Question", "check_key", "read_key"]
 
 
 def read_key(key: Any) -> tuple[str, ...]:
-    """Read what was given as `key=`: names of variables; raises TypeError or ValueError.
+    """Return the names of the variables in a `key=` argument; raises TypeError or ValueError.
 
     >>> read_key(("?train", "day"))
     ('train', 'day')
@@ -31,12 +31,12 @@ def read_key(key: Any) -> tuple[str, ...]:
     names = tuple(key)
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"key needs the names of one variable or more, as key=('train',), got {key!r}")
-    # a Variable of rdflib has not the hash of its text
+    # text, because a Variable of rdflib has another hash than its text
     return tuple(dict.fromkeys(str(name).removeprefix("?") for name in names))
 
 
 def check_key(key: tuple[str, ...], form: str, names: tuple[str, ...]) -> None:
-    """Raise `PlanError` for a key of which the query does not show a variable."""
+    """Raise `PlanError` for a key with a variable that the query does not show."""
     if key and form != "SELECT":
         raise PlanError(f"key={key!r} is for SELECT queries: {form} has no variables to pair rows by")
     for name in key:
@@ -47,31 +47,31 @@ def check_key(key: tuple[str, ...], form: str, names: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with what it is answered over. Those who ask for other terms of a family may share it."""
+    """A query with everything that its answer depends on. The members of a family share one question."""
 
     text: str
     plan: Plan
     regime: Regime | None = None
-    """What the graph entails."""
+    """The entailment regime of the graph."""
     windowed: Windowed | None = None
-    """The windows that are looked at, and what is reported of them."""
+    """The windows over streams, and the kind of their reports."""
     provenance: bool = False
-    """Whether each solution tells where it came from."""
+    """True if each solution has an origin."""
     prefixes: Callable[[], Mapping[str, str]] = dict
-    """Gives the prefixes that serve in the text."""
+    """Returns the prefixes that the text may use."""
     key: tuple[str, ...] = ()
-    """The variables whose rows are paired when they change."""
+    """The variables that identify a row, to pair its old and new version."""
     clock: Clock = SYSTEM_CLOCK
-    """What NOW() shows."""
+    """The clock of NOW()."""
     is_own: bool = False
-    """Whether rdflive asks it itself, so that nobody is told what of it the data do not hold."""
+    """True for internal queries, which produce no missing-name warnings."""
 
     def parameters(self, terms: tuple[Node, ...]) -> dict[str, Node]:
-        """Give the terms of the parameters that are variables of the query, by their names."""
+        """Return the terms of the parameters that are variables of the query, by name."""
         return {name: terms[place] for name, place in self.plan.bound}
 
     def readable(self, terms: tuple[Node, ...]) -> Plan:
-        """Give the plan of the query alone, with its terms where they were written."""
+        """Return the plan of this query alone, with the terms in the place of the parameters."""
         if not self.plan.parameters:
             return self.plan
         bindings = {**self.plan.query.preset, **self.parameters(terms)}

@@ -1,4 +1,4 @@
-"""How deltas reach a callback: in the writing thread, in an executor, in an event loop, or after a delay."""
+"""Delivery of deltas to a callback in an executor, in an event loop, or after a delay."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["Elsewhere", "Inbox", "Receiver", "Relay", "elsewhere"]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Where a callback is called, and how long deltas are merged before."""
+    """The place of a callback outside the writing thread, and the time for which deltas are merged."""
 
     loop: asyncio.AbstractEventLoop | None
-    """Where the coroutines of the callback run; None for a plain function."""
+    """The event loop of an async callback; None for a plain function."""
     executor: Executor | None
     throttle: float
     """Seconds."""
@@ -42,10 +42,10 @@ class Elsewhere:
 def elsewhere(
     callback: Callable[..., Any] | None, throttle: DurationLike | None, executor: Executor | None
 ) -> Elsewhere | None:
-    """Find out where a callback is to be called; None for the thread that wrote.
+    """Return the place of a callback; None for the writing thread.
 
-    Raises TypeError or ValueError for what cannot be, RuntimeError for a coroutine function where no
-    loop runs.
+    Raises TypeError or ValueError for invalid arguments, and RuntimeError for a coroutine function without a
+    running event loop.
 
     >>> elsewhere(print, "250 ms", None).throttle
     0.25
@@ -66,8 +66,8 @@ def elsewhere(
     if callback is None:
         if throttle is not None or executor is not None:
             raise ValueError(
-                "throttle= and executor= say how a callback is called, and there is none: an iterator takes "
-                "deltas when it likes, and a + b merges two"
+                "throttle= and executor= need a callback. An iterator takes deltas at its own pace, and "
+                "a + b merges two"
             )
         return None
     if not is_async(callback):
@@ -84,21 +84,21 @@ def elsewhere(
 
 
 class Inbox(Protocol):
-    """What a relay takes deltas from."""
+    """The source of a relay's deltas."""
 
     @property
     def waits(self) -> bool:
         """True while there is a delta to take."""
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take what waits without blocking."""
+        """Take a delta without blocking; see `DeltaSource`."""
         ...
 
     def done(self) -> None:
-        """Be told that the callback has returned."""
+        """Record that the callback has returned."""
 
     def again(self) -> None:
-        """Be told that the callback was interrupted."""
+        """Record that the callback was interrupted."""
 
 
 class _Relayed(Called, Protocol):
@@ -111,35 +111,35 @@ class _Relayed(Called, Protocol):
 
 
 class Relay:
-    """Hands deltas to a callback one at a time and in order; the next when the one before has ended.
+    """Passes deltas to a callback in order, one call at a time.
 
-    At most one call is on its way. It has a ticket, and only the newest ticket is valid: so a call can be
-    arranged again where somebody cannot know if it was, because an interruption came in between.
+    At most one call is scheduled. It has a ticket, and only the newest ticket is valid. So after an
+    interruption, when it is unknown if a call was scheduled, another call can be scheduled safely.
     """
 
     def __init__(self, subscription: _Relayed, callback: Callback | None, place: Elsewhere) -> None:
         self.mailbox = Mailbox(limit=0 if place.throttle else QUEUED_ROWS)
-        """What waits for the callback, where no journal keeps it."""
+        """The deltas that wait for the callback, unless a journal keeps them."""
         self.inbox: Inbox = self.mailbox
         self._subscription = subscription
         self._callback: Any = callback
         self._place = place
-        # an async callback is called as if by `subscribe`, whoever writes
+        # an async callback runs in the context of `subscribe`, not in that of the writer
         self._context = contextvars.copy_context()
         self._lock = threading.RLock()
         self._ticket: object = None
-        """Of the call that is to come."""
+        """The ticket of the scheduled call."""
         self._is_arranged = False
-        """True when that call will come for certain."""
+        """True when that call is certain to run."""
         self._running: object = None
-        """The ticket of the call that is going on."""
+        """The ticket of the running call."""
         self._timer: threading.Timer | None = None
         self._task: asyncio.Task[None] | None = None
-        """Kept, because the loop itself does not."""
+        """A reference, because the loop keeps none."""
         self._is_lost = False
 
     def begin(self) -> None:
-        """Arrange a call if something waits and none is on its way. May be repeated."""
+        """Schedule a call if a delta waits and no call is scheduled. May be repeated."""
         if self._place.loop is not None and self._place.loop.is_closed() and self.inbox.waits:
             self._lose("its event loop is closed")
             return
@@ -153,7 +153,7 @@ class Relay:
             self._timer = timer
             try:
                 timer.start()
-            except RuntimeError as error:  # no thread can be begun now; the next delta tries again
+            except RuntimeError as error:  # no thread can be started now; the next delta tries again
                 self._withdraw(ticket)
                 failed(self._subscription, error)
                 return
@@ -164,14 +164,14 @@ class Relay:
                 self._is_arranged = True
 
     def close(self) -> None:
-        """Call no more; a call that is going on ends by itself."""
+        """Start no more calls; a running call goes on to its end."""
         self.mailbox.stop()
         timer = self._timer
         if timer is not None:
             timer.cancel()
 
     def _send(self, ticket: object) -> None:
-        """Have the call made, by the loop, the executor, or at once in this thread, which is the timer's."""
+        """Start the call in the loop, in the executor, or in this thread, which is the timer's."""
         place = self._place
         try:
             if place.loop is not None:
@@ -198,16 +198,14 @@ class Relay:
 
     def _start_task(self, loop: asyncio.AbstractEventLoop, ticket: object) -> None:
         self._task = loop.create_task(self._work_async(ticket))
-        # a task that is cancelled before it begins runs nothing of it
+        # a task that is cancelled before its start runs none of its code
         self._task.add_done_callback(lambda _: self._end_task(ticket))
 
     def _end_task(self, ticket: object) -> None:
         if self._ticket is ticket:
             self._withdraw(ticket)
-            why = (
-                "was cancelled before it began, as by the end of its event loop; what it was to be told waits"
-            )
-            failed(self._subscription, RdfliveError(f"{self._named} {why} for the next delta"))
+            why = "was cancelled before it started, as by the end of its event loop; its delta waits"
+            failed(self._subscription, RdfliveError(f"{self._named} {why} for the next one"))
 
     def _work(self, ticket: object) -> None:
         try:
@@ -216,7 +214,7 @@ class Relay:
             if delta is not None:
                 has_taken = call(self._subscription, self._callback, delta)
                 self.inbox.done()
-        except BaseException as error:  # noqa: BLE001 - of the executor or the timer nobody would hear
+        except BaseException as error:  # noqa: BLE001 - the executor or the timer would swallow it
             self._fail(ticket, error)
         else:
             self._go_on(ticket, has_taken=has_taken)
@@ -229,7 +227,7 @@ class Relay:
                 has_taken = await call_async(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:
-            # not begun again, for the loop may be ending; the next delta does that
+            # no new call here, because the loop may be ending; the next delta schedules one
             self._fail(ticket, error)
             if not isinstance(error, Exception):
                 raise
@@ -237,21 +235,21 @@ class Relay:
             self._go_on(ticket, has_taken=has_taken)
 
     def _take(self, ticket: object) -> Delta | None:
-        """Begin the call of a ticket, and give its delta; None where another call came in its place."""
+        """Start the call of a ticket, and return its delta; None if another call has replaced it."""
         with self._lock:
             if ticket is not self._ticket or self._subscription.closed:
                 return None
             self._running, self._ticket, self._is_arranged = ticket, None, False
         while True:
-            delta = self.inbox.take_now(_nobody)[0]
-            # a journal hands out an interrupted delta again, and numbers them by itself
+            delta = self.inbox.take_now(_ignore)[0]
+            # a journal repeats an interrupted delta itself, and has its own numbers
             if delta is None or self.inbox is not self.mailbox or not self._subscription.is_overtaken(delta):
                 return delta
 
     def _go_on(self, ticket: object, *, has_taken: bool) -> None:
-        """End a call, and begin the next if a delta waits."""
+        """End a call, and start the next if a delta waits."""
         self._leave(ticket)
-        # a journal would hand out a delta that was not taken again, and at once, as often as that fails
+        # a journal would repeat the failed delta at once, again and again
         if has_taken or self.inbox is self.mailbox:
             self.begin()
 
@@ -261,14 +259,14 @@ class Relay:
                 self._running = None
 
     def _withdraw(self, ticket: object) -> None:
-        """Let another call be arranged where that of a ticket does not come."""
+        """Cancel the call of a ticket, so that another can be scheduled."""
         with self._lock:
             if self._ticket is ticket:
                 self._ticket, self._is_arranged = None, False
 
     def _fail(self, ticket: object, error: BaseException) -> None:
-        """End a call before its time; the subscriber is told the whole answer next."""
-        # another call must begin neither before the doubt is known, nor be missed when the answer has come
+        """End an interrupted call; the subscriber gets the full answer next."""
+        # another call must not start before `doubt`, and must not be missed when the answer arrives
         with self._lock:
             try:
                 self.inbox.again()
@@ -283,7 +281,7 @@ class Relay:
             if self._is_lost or self._subscription.closed:
                 return
             self._is_lost = True
-        error = RdfliveError(f"{self._named} gets no more deltas, for {why}; subscribe again")
+        error = RdfliveError(f"{self._named} gets no more deltas, because {why}; subscribe again")
         error.__cause__ = cause
         self._subscription.close()
         failed(self._subscription, error, "subscription %r has ended")
@@ -293,22 +291,22 @@ class Relay:
         return f"the callback of subscription {self._subscription.name or self._subscription.query!r}"
 
 
-def _nobody() -> None:
-    """Wake nobody: whoever puts a delta begins."""
+def _ignore() -> None:
+    """Do nothing: `begin` is called after each new delta."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """What `subscribe` was told of whoever gets the deltas. The subscriptions of one call share it."""
+    """The options of `subscribe` about the subscriber. The subscriptions of one call share them."""
 
     callback: Callback | None
     initial: bool
-    """Whether the first delta is the answer as it is when the subscription begins."""
+    """True if the first delta is the full answer at the start of the subscription."""
     name: str | None
     on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object]
-    """What becomes of an exception of the callback; a function gets the subscription and the exception."""
+    """The treatment of exceptions of the callback; a function gets the subscription and the exception."""
     elsewhere: Elsewhere | None
-    """Where the callback is called; None for the thread that wrote."""
+    """The place of the callback; None for the writing thread."""
 
     @classmethod
     def checked(
@@ -321,9 +319,9 @@ class Receiver:
         throttle: DurationLike | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Make one of the arguments of `subscribe`.
+        """Return the receiver for arguments of `subscribe`.
 
-        Raises TypeError, ValueError or RuntimeError for those that cannot be.
+        Raises TypeError, ValueError or RuntimeError for invalid ones.
         """
         check_callback(callback, on_error)
         return cls(callback, initial, name, on_error, elsewhere(callback, throttle, executor))

@@ -1,4 +1,4 @@
-"""Constants of a query that rdflib's parsers spell in another way, which are other terms to its Memory."""
+"""Notes on literals in a query that rdflib's parsers would spell differently, so that they match nothing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ __all__ = ["spelling_notes"]
 
 
 def spelling_notes(adapter: Adapter, plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[str]:
-    """Say which literals of patterns a store of rdflib holds as rdflib's parsers spell them only.
+    """List notes on literals of patterns that an rdflib store holds only in the spelling of rdflib's parsers.
 
-    They write `"2024-05-01T10:00:00+00:00"` where a file has `"2024-05-01T10:00:00Z"`, so that a pattern
-    with the second finds nothing. The rows are parameters of the plan. Called under the store's lock.
+    The parsers turn `"2024-05-01T10:00:00Z"` in a file into `"2024-05-01T10:00:00+00:00"`, so a pattern with
+    the first literal matches nothing. `rows` are terms for the parameters of the plan. Called under the
+    store's lock.
     """
     if not rdflib.NORMALIZE_LITERALS or adapter.to_rdflib() is not None:
         return

@@ -1,7 +1,7 @@
-"""Predicates, classes and graphs that a query names and the data do not hold: most likely spelled otherwise.
+"""Notes on predicates, classes and graphs that a query names and the data lack: probable misspellings.
 
-What is missing may come later, so it is no error. It is logged as a warning, because Python shows warnings to
-whoever has not configured logging, and who misspelled a name looks at an empty answer and knows of no log.
+A missing name is no error, because the data may come later. The note is a warning of `logging`, which Python
+prints even if logging is not configured.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ __all__ = ["log_notes", "unheld_notes", "unsaid_notes"]
 log = logging.getLogger("rdflive")
 
 _SCANNED: Final = 10_000
-"""So many quads are looked at for names that may be meant."""
+"""Number of quads that are scanned for similar names."""
 _COMPARED: Final = 1_000
-"""With so many names of each kind at most."""
+"""Largest number of names of each kind to compare with."""
 _LOGGED: Final = 100
-"""So many notes of one store are logged; thousands of queries are not all misspelled."""
+"""Largest number of notes for one store: with more, the names are probably not misspelled."""
 _KNOWN: Final = 10_000
-"""So many names are remembered as held, so that a name is looked up once for many subscriptions."""
+"""Largest number of names in each cache, which saves look-ups for many subscriptions."""
 _LIKE: Final = 0.6
 _VOCABULARY: Final = tuple(str(namespace) for namespace in (RDF, RDFS, OWL))
 _OWN: Final = "urn:x-rdflive:"
-"""Begins the names in queries of rdflive's own, such as one that only keeps a store watched."""
+"""Prefix of the names in rdflive's own queries, such as the one that only keeps a store watched."""
 _ANY: Final = (None, None, None)
 
 _Kind: TypeAlias = Literal["predicate", "class", "graph"]
@@ -55,7 +55,7 @@ _Missing: TypeAlias = tuple[_Kind, URIRef]
 
 
 class _Name(NamedTuple):
-    """A name of a query, and the graph that it is looked for in: that of the query is None."""
+    """A name of a query, and the graph to look it up in: None for the graph of the query."""
 
     kind: _Kind
     iri: URIRef
@@ -64,39 +64,39 @@ class _Name(NamedTuple):
 
 @dataclass(slots=True)
 class _QueryNames:
-    """The names that a store had when it was scanned."""
+    """The names in a store when it was scanned."""
 
     of: dict[_Kind, dict[str, list[str]]] = field(default_factory=dict)
-    """The IRIs of each kind, by what stands behind their namespace, in small letters."""
+    """The IRIs of each kind, by their local names in lower case."""
     near: dict[_Missing, str | None] = field(default_factory=dict)
-    """The nearest that was found for a name; to search takes milliseconds."""
+    """A cache of the nearest name, because a search takes milliseconds."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of the data of a store, and what has been said of it."""
+    """The names known to be in a store, and the notes already made."""
 
     held: set[_Name] = field(default_factory=set)
     said: set[str | _Missing] = field(default_factory=set)
     settled: set[Any] = field(default_factory=set)
-    """Families, by their shapes and what they are asked of, of which nothing is to be said."""
+    """Families without notes, by shape, graph and regime."""
     scanned: int = -1
     """The commit at which `names` were read."""
     names: _QueryNames = field(default_factory=_QueryNames)
 
 
 _seen: Final[WeakKeyDictionary[Any, _Seen]] = WeakKeyDictionary()
-"""By store: an adapter goes with its last subscription, and a note is not to come again then."""
+"""By store and not by adapter: a note must not be repeated after the last subscription has closed."""
 
 
 def unsaid_notes(
     adapter: Adapter, graph: Any, question: Question, rows: Iterable[tuple[Node, ...]]
 ) -> Iterator[str]:
-    """Say once for each store what a query names and its data do not hold, or what no pattern binds.
+    """List the new notes on a query: names that its data lack, and variables that no pattern binds.
 
-    The rows are what is asked for, where the question has parameters. Costs a look-up for each name that has
-    not been found before. Called under the store's lock; the nearest are searched as the notes are read,
-    without it.
+    Each note comes once per store. `rows` are the terms for the parameters of the question. Each name that
+    has not been found before costs a look-up. Called under the store's lock; the iterator searches the
+    nearest names later, without the lock.
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     if len(seen.said) >= _LOGGED or rows_are_unread():
@@ -108,7 +108,7 @@ def unsaid_notes(
     unbound = [note for note in query_notes(plan) if note not in seen.said]
     seen.said.update(unbound)
     if question.windowed:
-        return iter(unbound)  # what a window will hold is not known
+        return iter(unbound)  # the future content of a window is unknown
     rows = list(rows)
     spelt = [note for note in spelling_notes(adapter, plan, rows) if note not in seen.said]
     seen.said.update(spelt)
@@ -129,21 +129,21 @@ def unsaid_notes(
 
 
 def log_notes(notes: Iterable[str], query: str) -> None:
-    """Log notes. Called without the lock: handlers may take long, and use the store."""
+    """Log notes. Called without the lock: handlers may be slow, and may use the store."""
     for note in notes:
         log.warning("%s; the query is %.200r", note, query)
 
 
 def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None) -> Iterator[str]:
-    """Say which predicates, classes and graphs of a query its data do not hold now, each with the nearest.
+    """List the predicates, classes and graphs of a query that its data lack now, each with the nearest name.
 
-    A name is looked up in the graph that its pattern looks at, and then in the whole store. The nearest is
-    chosen among the names of the first 10,000 quads that the store lists, at most 1,000 of each kind. Nothing
-    is said of an empty store, and nothing of a name that entailment may bring. Called under the store's
-    lock; the nearest are searched as the notes are read, without it.
+    A name is looked up in the graph of its pattern, and then in the whole store. The nearest name is chosen
+    from the first 10,000 quads that the store lists, at most 1,000 names of each kind. There are no notes for
+    an empty store, and none for a name that entailment may add. Called under the store's lock; the iterator
+    searches the nearest names later, without the lock.
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
-    seen.held.clear()  # it is asked what holds now
+    seen.held.clear()  # the data may have lost names since
     seen.settled.clear()
     own = tuple(plan.query.parameters.values())
     return chain(
@@ -174,8 +174,8 @@ def _missing(
 
 
 def _notes(adapter: Adapter, seen: _Seen, found: Collection[_Missing]) -> Iterator[str]:
-    """Read the names that may be meant now, and search them later."""
-    # a growing store is read ever less often
+    """Scan the names of the store now, and search them as the iterator is read."""
+    # scanned again when the number of commits has doubled
     if found and (seen.scanned < 0 or adapter.capture.sequence > 2 * seen.scanned):
         seen.names = _QueryNames(_scan(adapter))
         seen.scanned = adapter.capture.sequence
@@ -195,9 +195,7 @@ def _note(names: _QueryNames, missing: _Missing) -> str:
 
 
 def _named(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[_Name]:
-    """List the names that patterns look for, wherever in the query they stand, for the parameters of all
-    rows.
-    """
+    """List the names in all patterns of a plan, with the parameters of all rows."""
     number: dict[Any, int] = {variable: at for at, variable in enumerate(plan.parameters)}
     for node in (step.node for step in plan.steps):
         if not isinstance(node, algebra.Basic):
@@ -220,7 +218,7 @@ def _named(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[_Name]:
 
 
 def _asks_for_classes(plan: Plan) -> bool:
-    """Tell whether the members of a family ask for classes, which not all of them need to find."""
+    """True if a class is a parameter, so that each member of the family needs its own look-up."""
     basics = (step.node for step in plan.steps if isinstance(step.node, algebra.Basic))
     patterns = (pattern for basic in basics for pattern in basic.patterns)
     return any(p.predicate == RDF.type and p.object in plan.parameters for p in patterns)
@@ -246,7 +244,7 @@ def _is_held(adapter: Adapter, graph: Any, name: _Name) -> bool:
 
 
 def _may_come(adapter: Adapter, name: _Name, regime: Regime) -> bool:
-    """Tell whether entailment may bring a name: schema or rules have it, or are about the vocabulary."""
+    """True if entailment may add a name: one in the schema, in a rule head, or of RDF, RDFS or OWL."""
     if str(name.iri).startswith(_VOCABULARY):
         return True
     if isinstance(regime, RuleRegime):
@@ -258,7 +256,7 @@ def _may_come(adapter: Adapter, name: _Name, regime: Regime) -> bool:
 
 
 def _nearest(named: dict[str, list[str]], iri: URIRef) -> str | None:
-    """Choose the most similar name by what stands behind the namespace, then as a whole."""
+    """Choose the name with the most similar local name, then the most similar IRI."""
     local = _local(iri)
     near = [name for key in get_close_matches(local, named, cutoff=_LIKE) for name in named[key]]
     return max(
@@ -269,7 +267,7 @@ def _nearest(named: dict[str, list[str]], iri: URIRef) -> str | None:
 
 
 def _scan(adapter: Adapter) -> dict[_Kind, dict[str, list[str]]]:
-    """Read the names of the first quads of a store."""
+    """Read the names in the first quads of a store."""
     convert = adapter.to_rdflib() or _same
     a = adapter.to_native(RDF.type)
     found: dict[_Kind, dict[Any, None]] = {"predicate": {}, "class": {}, "graph": {}}
@@ -288,7 +286,7 @@ def _scan(adapter: Adapter) -> dict[_Kind, dict[str, list[str]]]:
 
 
 def _local(iri: str) -> str:
-    """Give what stands behind the namespace of an IRI, in small letters."""
+    """Return the local name of an IRI in lower case."""
     begin = max(iri.rstrip("#/:").rfind(mark) for mark in "#/:")
     return iri[begin + 1 :].casefold()
 

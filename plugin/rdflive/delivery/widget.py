@@ -25,7 +25,7 @@ __all__ = ["Display", "contents", "make_widget", "notebook", "widget_type"]
 
 @cache
 def widget_type() -> Any:
-    """Make the class, which needs anywidget; raises `MissingExtraError`."""
+    """Return the class of widgets; raises `MissingExtraError` without anywidget."""
     try:
         base, traitlets = import_module("anywidget").AnyWidget, import_module("traitlets")
     except ImportError as error:
@@ -40,22 +40,22 @@ def widget_type() -> Any:
 
 
 def make_widget(kind: Any, mailbox: Mailbox, show: Callable[[Delta | None], dict[str, Any]]) -> Any:
-    """Make a widget that follows a mailbox until it is closed.
+    """Make a widget that follows a mailbox until the widget is closed.
 
-    `show` gives what its views show; it is given the last delta, None at first. A thread of the display sets
-    it, as ipywidgets allows: the kernel has a thread of its own that writes to the front end.
+    `show` takes the last delta, at first None, and returns the content of the views. The thread of the
+    display sets it. ipywidgets allows this: the kernel writes to the front end in a thread of its own.
     """
     widget = kind(shown=show(None))
-    # None when it is closed
+    # `comm` becomes None when the widget is closed
     widget.observe(lambda change: mailbox.stop() if change.new is None else None, "comm")
     Display(mailbox, lambda delta: setattr(widget, "shown", show(delta)))
     return widget
 
 
 def contents(glimpse: Glimpse, delta: Delta | None, title: str, chart: str | None) -> dict[str, Any]:
-    """Give what a view shows, as JSON: texts, and for each row the label and the number of its bar.
+    """Return the content of a view as JSON: texts, and for each row the label and the number of its bar.
 
-    The number is None where the term is none, or no finite one.
+    The number is None if the term is not a finite number.
     """
     header = glimpse.header
     place = None if chart is None else header.variables.index(chart)
@@ -100,15 +100,15 @@ def _number(term: Any) -> float | None:
 log = logging.getLogger("rdflive")
 
 _GATHER: Final = 0.05
-"""Seconds between the first change and what shows it: commits of one cell are shown, and marked, together."""
+"""Seconds between the first change and its display, so that the commits of one cell are shown together."""
 _PAUSE: Final = 0.2
-"""Seconds between two updates, at least: people see no more."""
+"""Least number of seconds between two updates: people cannot follow more."""
 _SHARE: Final = 4
-"""After an update the display rests for so many times as long as it took."""
+"""Seconds of pause after an update, per second that the update took."""
 
 
 def notebook() -> Any:
-    """Give IPython's module for displays if this runs in a notebook; None elsewhere."""
+    """Return IPython's module for displays in a notebook; None elsewhere."""
     ipython: Any = sys.modules.get("IPython")  # a notebook has imported it
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is None:  # IPython in a terminal has no display to update
@@ -119,10 +119,10 @@ def notebook() -> Any:
 
 
 class Display:
-    """Has what a notebook shows follow the answer: a thread calls `update` when a delta has come.
+    """Keeps a display in a notebook up to date: a thread calls `update` with each delta of a mailbox.
 
-    Deltas that come meanwhile, and for a moment after the first, are added together. What is shown stays as
-    it is when the mailbox ends.
+    The mailbox merges the deltas that arrive during an update, and in the first moment after a change. When
+    the mailbox ends, the display keeps its last content.
     """
 
     def __init__(self, mailbox: Mailbox, update: Callable[[Delta], object]) -> None:
@@ -142,7 +142,7 @@ class Display:
                 begin = time.perf_counter()
                 self._update(delta)
                 time.sleep(max(_PAUSE, _SHARE * (time.perf_counter() - begin)))
-        except RdfliveError:  # the subscription was closed, or gave up: what is shown stays
+        except RdfliveError:  # the subscription was closed, or has failed
             return
         except Exception:
             log.exception("a display in a notebook is not updated any more")

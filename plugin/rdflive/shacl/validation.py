@@ -13,11 +13,10 @@ from rdflib.graph import ReadOnlyGraphAggregate
 from rdflib.term import Node
 
 from rdflive.delivery import membership
-from rdflive.delivery.members import Member
 from rdflive.delivery.question import Question
 from rdflive.delivery.relay import Receiver
 from rdflive.delivery.resume import Journal
-from rdflive.delivery.subscription import Subscription
+from rdflive.delivery.subscription import Member, Subscription
 from rdflive.engine.multiset import TermWeights, add_up, add_weights
 from rdflive.engine.query import QueryState
 from rdflive.engine.store_state import StoreState

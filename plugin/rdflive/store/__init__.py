@@ -1,4 +1,4 @@
-"""What rdflive needs of a store, and how its changes become commits."""
+"""The contract between rdflive and a store, and the capture of a store's changes as commits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The adapter contract: what rdflive needs of a store, and what it offers to code that hooks one.
+"""The adapter contract: the methods that rdflive needs of a store.
 
-An adapter passes every change of a store through its `Capture`: exactly the quads that were added and
-removed, once, whatever the operation. `rdflive.testing` holds the suite that an adapter must pass.
+An adapter records every change of a store in its `Capture`: each added and removed quad exactly once,
+whatever the operation. An adapter must pass the test suite in `rdflive.testing`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ __all__ = [
 
 
 class GraphLike(Protocol):
-    """What can be subscribed to, for type checkers: an `rdflib.Graph` or `Dataset`, or a `LiveStore`.
+    """The type of graphs for type checkers: an `rdflib.Graph` or `Dataset`, or a `LiveStore`.
 
-    These are the methods that both have, so a graph of another library, with an adapter of its own, is
-    one as well. Whether a graph can be watched is not seen by its type: its store's adapter tells, when it is
-    subscribed to.
+    It has the methods that these share, so a graph of another library with its own adapter fits too. The
+    store's adapter decides at subscription time whether a graph can be watched.
     """
 
     def add(self, statement: Any, /) -> Any:
@@ -63,10 +62,10 @@ class Watchable(Protocol):
     capture: Capture
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name the graph that queries on this object see (a union for a conjunctive graph)."""
+        """Return the key of the graph that queries on this object read (a union for a conjunctive graph)."""
 
     def detach(self) -> None:
-        """Unhook the store: the last subscription is gone."""
+        """Unhook the store after its last subscription has closed."""
 
 
 @runtime_checkable
@@ -80,133 +79,134 @@ class Snapshottable(Protocol):
         """Turn an rdflib term of a query into the store's own canonical term."""
 
     def from_native(self) -> Callable[[Term], Any] | None:
-        """Give the function that turns a store term into the user's; None where they are the same."""
+        """Return the function that turns a store term into the user's; None if they are the same."""
 
     def to_rdflib(self) -> Callable[[Term], Any] | None:
-        """Give the function that turns a store term into rdflib's; None where they are the same.
+        """Return the function that turns a store term into rdflib's; None if they are the same.
 
-        It keeps the lexical form, and raises ValueError for a term that rdflib cannot hold.
+        The function keeps the lexical form, and raises ValueError for a term that rdflib cannot hold.
         """
 
 
 @runtime_checkable
 class NamedGraphs(Protocol):
-    """An adapter that knows the store's graphs by name; one of a single graph knows no other."""
+    """An adapter of a store with named graphs, or with a single graph."""
 
     def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List the quads of all graphs, each once, whose triple matches; None matches anything."""
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Name the default graph of a dataset, which `GRAPH ?g` leaves out.
+        """Return the key of the default graph of a dataset, which `GRAPH ?g` leaves out.
 
-        Raises UnsupportedStoreError for what is no dataset.
+        Raises UnsupportedStoreError for an object that is not a dataset.
         """
 
 
 @runtime_checkable
 class Adapter(Watchable, Snapshottable, NamedGraphs, Protocol):
-    """What `rdflive_attach` returns."""
+    """The return type of `rdflive_attach`."""
 
 
 @runtime_checkable
 class Rdf12Terms(Protocol):
-    """An adapter whose store holds terms of RDF 1.2 that rdflib lacks; its `to_native` also takes values."""
+    """An adapter of a store with RDF 1.2 terms that rdflib lacks; its `to_native` also takes values."""
 
     def to_value(self) -> Callable[[Term], Any] | None:
-        """Give what `to_rdflib` does, but for expressions, which compute with more than rdflib can hold.
+        """Return the function that turns a store term into a value of expressions; None if they are the same.
 
-        The function makes of such terms a `DirectionalString` or a `TripleTerm` of `rdflive.model`.
+        It works like that of `to_rdflib`, but turns terms that rdflib lacks into a `DirectionalString` or a
+        `TripleTerm` of `rdflive.model`.
         """
 
 
 @runtime_checkable
 class LookingUp(Protocol):
-    """An adapter that says whether its store finds the triples of one subject or object by an index.
+    """An adapter that declares whether its store has an index by subject and object.
 
-    Of one that does not say, it is taken for granted. Where the store goes through all of its triples,
-    patterns of queries hold all that matches them, so that nothing is looked up.
+    Without this attribute rdflive assumes an index. If there is none, the patterns of queries keep all their
+    matches, so that nothing is looked up in the store.
     """
 
     looks_up: bool
 
 
 def looks_up(adapter: Adapter) -> bool:
-    """Tell whether the store of an adapter finds the triples of one subject or object soon."""
+    """True if the store of an adapter has an index by subject and object."""
     return not isinstance(adapter, LookingUp) or adapter.looks_up
 
 
 @runtime_checkable
 class LiteralParts(Protocol):
-    """An adapter that takes literals apart sooner than it makes rdflib's of them; comparisons ask for it."""
+    """An adapter that returns the parts of literals faster than rdflib's literals; used by comparisons."""
 
     def to_parts(self) -> Callable[[Term], tuple[str, str] | None]:
-        """Give the function that gives the datatype's IRI and the lexical form of a literal of the store.
+        """Return the function from a literal of the store to its datatype's IRI and its lexical form.
 
-        It gives None for other terms, and may do so for strings.
+        The function returns None for other terms, and may return None for strings.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One entry of a feed as a store takes it: all of it or nothing."""
+    """One entry of a feed, which a store applies atomically."""
 
     changes: Mapping[QuadTerms, Literal[1, -1]]
-    """Changes in native terms and graph keys. Inserting what is there, or deleting what is not, is no
-    change.
+    """Changes in native terms and graph keys. Inserting a present quad, or deleting an absent one, has no
+    effect.
     """
     _: KW_ONLY
     updates: Sequence[str] = ()
-    """SPARQL updates that run before the changes, as `graph.update` would run them."""
+    """SPARQL updates that run before the changes, with the semantics of `graph.update`."""
     name: str
     keep: Mapping[str, str | None]
-    """Texts to remember under `name`, by key, in the same atomic step; None forgets the key."""
+    """Texts to keep under `name`, by key, in the same atomic step; None removes the key."""
 
 
 @runtime_checkable
 class Writable(Protocol):
     """An adapter that can apply an entry of a feed and keep the feed's cursor with it, as `mirror` needs.
 
-    What is kept belongs to the store like its data: it lasts as long, and no query or subscription sees it.
+    The kept texts last as long as the store's data, and are invisible to queries and subscriptions.
     """
 
     def write(self, graph: Any, transaction: Transaction) -> None:
-        """Apply one entry of a feed as one commit, all or nothing, and remember what it keeps.
+        """Apply one entry of a feed, with its texts to keep, as one atomic commit.
 
-        Raises WriteRefusedError for a change that the store cannot hold, UnsupportedStoreError where the
-        graph cannot run updates, and for an update whatever the store itself raises; then nothing has
-        changed and no delta comes.
+        Raises WriteRefusedError for a change that the store cannot hold, UnsupportedStoreError if the graph
+        cannot run updates, and the store's own errors of an update. After an error nothing has changed, and
+        there is no delta.
         """
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give what `write` remembered under the name."""
+        """Return the texts that `write` kept under the name, by key."""
 
 
 @runtime_checkable
 class Guardable(Protocol):
     """An adapter whose commits can be refused.
 
-    Where it knows the changes of a commit before it makes them, it asks `Capture.permit` first. All three
-    methods are called under the lock, inside of the batch.
+    An adapter that knows the changes of a commit in advance calls `Capture.permit` first. All three methods
+    are called under the lock, inside the batch.
     """
 
     def begin(self) -> None:
-        """Note what `undo` needs to know: a batch begins."""
+        """Start a batch, and record the data that `undo` needs."""
 
     def undo(self, changes: Changes) -> None:
-        """Take back the net changes of the batch by operations that are recorded, and its names of graphs;
-        all or nothing where the store has transactions.
+        """Undo the net changes of the batch by recorded operations, and its changes of graph names; atomic if
+        the store has transactions.
         """
 
     def stay(self) -> None:
-        """Forget how to undo the batch: it is committed next."""
+        """Discard the data for `undo`: the batch is committed next."""
 
 
 class WriteRefusedError(RdfliveError, ValueError):
-    """A change contains what the store cannot hold, or must not be told."""
+    """A change contains a term that the store cannot hold, or must not hold."""
 
 
 def value_of(adapter: Snapshottable) -> Callable[[Term], Any] | None:
-    """Give the function that turns terms of a store into values for expressions; None if they are the same.
+    """Return the function that turns terms of a store into values of expressions; None if they are the same.
 
     A term that cannot be converted becomes a value that no function of SPARQL accepts.
     """
@@ -224,7 +224,7 @@ def value_of(adapter: Snapshottable) -> Callable[[Term], Any] | None:
 
 
 def content_of(adapter: Snapshottable) -> Callable[[Term], Value | None]:
-    """Give the function that reads the values of a store's literals with a datatype; None for other terms."""
+    """Return the function from a typed literal of the store to its value, and from other terms to None."""
     if isinstance(adapter, LiteralParts):
         parts = adapter.to_parts()
 

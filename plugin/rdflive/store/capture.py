@@ -1,4 +1,4 @@
-"""Collects the exact changes of a store into net batches, in commit order, for the engine that listens."""
+"""Collects the exact changes of a store into net batches, in commit order, for the listening engine."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ class Write(Protocol):
         ...
 
     def apply(self, *, is_permitted: bool) -> None:
-        """Change the store, and record each change that really happened.
+        """Change the store, and record each real change.
 
         `is_permitted`: the guards have permitted this write as a whole commit, so nothing will undo it. A
-        write that knows what it changed even if it raises calls `Capture.recorded` in the end; otherwise
-        the listeners read the store again after an exception.
+        write that records its changes even if it raises calls `Capture.recorded` at the end. Otherwise the
+        listeners read the store again after an exception.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownWrite:
-    """A write to a store that can list what will change: the changes are recorded when it has been made."""
+    """A write whose changes the store can list in advance. They are recorded after the write."""
 
     capture: Capture
     foresee: Callable[[], Changes]
     change: Callable[[], object]
 
-    def apply(self, *, is_permitted: bool) -> None:  # noqa: ARG002 - it is undone by the opposite operations
-        """Make the change; one that raises half-way has the listeners read the store again."""
+    def apply(self, *, is_permitted: bool) -> None:  # noqa: ARG002 - undone by the opposite operations
+        """Make the change. If it raises half-way, the listeners read the store again."""
         changes = self.foresee()
         self.change()
         self.capture.record_net(changes)
 
 
 class _Thread(threading.local):
-    """What one thread is doing."""
+    """The open batches of a thread."""
 
     batch: Capture | None = None
-    """The store of the open batch that the thread opened last; None outside any batch."""
+    """The capture of the innermost open batch; None outside any batch."""
 
     def __init__(self) -> None:
         self.batches: list[Capture] = []
-        """The stores of its open batches. A list, as tasks of asyncio may leave theirs in any order."""
+        """The captures of all open batches. A list, because asyncio tasks may leave theirs in any order."""
 
     def look(self) -> None:
-        """Find the last open batch again."""
+        """Update the batches after the end of one."""
         me = threading.get_ident()
         self.batches = [capture for capture in self.batches if capture._owner == me]
         self.batch = self.batches[-1] if self.batches else None
@@ -76,12 +76,12 @@ thread: Final = _Thread()
 
 
 def _may_wait() -> bool:
-    """Tell whether this thread may wait for its turn to deliver, as no other waits for a batch of it."""
+    """True if this thread may wait for its turn to deliver: it has no batch that others may wait for."""
     return thread.batch is None
 
 
 _waits: Final[dict[int, Capture]] = {}
-"""Thread → the store whose lock it has, waits for or is about to, while it has a batch of another open."""
+"""Thread → the store whose lock it has or waits for, while it has a batch of another store open."""
 _waits_mutex: Final = threading.RLock()
 
 
@@ -89,21 +89,22 @@ _captures: Final[weakref.WeakSet[Capture]] = weakref.WeakSet()
 
 
 class Capture:
-    """Collects the exact changes of one store into net batches, and hands them on in commit order.
+    """Collects the exact changes of one store into net batches, and passes them on in commit order.
 
-    An operation that writes several times is passed to `run`, which makes it one batch; `batch` does the same
-    for a `with` block. Batches nest, and the outermost one is the commit. Inside, `record` is called for each
-    change that really happened. At the end, an insert and a delete of the same quad have cancelled, listeners
-    have seen the rest, and whatever they passed to `enqueue` runs after the lock is released, in the thread
-    that wrote and in commit order.
+    `run` makes an operation with several writes one batch; `batch` does the same for a `with` block. Batches
+    nest, and the outermost one is the commit. Inside, `record` is called for each real change. At the end, an
+    insert and a delete of the same quad have cancelled each other, and the listeners get the net changes. The
+    deliveries that they pass to `enqueue` run after the lock is released, in the writing thread and in commit
+    order.
 
-    A store is changed by `write`, which is given the write as a value. `state` has the flag `WRITING` from
-    before the write reads the store until every listener has taken the change. If anything interrupts in
-    between (Ctrl-C, no memory, an exception), the flag stays. The next use of the store finds it in `settle`,
-    and the listeners read the store again; see `rdflive.store.states`.
+    `write` changes a store; the write is a value. `state` has the flag `WRITING` from before the write reads
+    the store until every listener has applied the change. After an interruption in between (Ctrl-C, no
+    memory, an exception) the flag stays set. The next use of the store finds it in `settle`, and the
+    listeners read the store again; see `rdflive.store.states`.
 
-    A signal handler, a finalizer or a function of an update may use the store in the middle of that. It reads
-    the store as it is. What it writes is not recorded, and the listeners read the store again afterwards.
+    A signal handler, a finalizer or a function of an update may use the store in the middle of a write. It
+    reads the present state of the store. Its own writes are not recorded, and the listeners read the store
+    again afterwards.
     """
 
     __slots__ = (
@@ -119,9 +120,9 @@ class Capture:
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
         self.judge: Judge | None = None
-        """Who may refuse a commit; None where nobody does."""
+        """The judge that may refuse a commit, or None."""
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
-        """Who needs the store to stay hooked although it does not listen."""
+        """Objects that need the store to stay hooked, but do not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
         self.deliveries = Deliveries(_may_wait)
@@ -131,50 +132,50 @@ class Capture:
         """Flags that were set inside the open batch and wait for its end."""
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._passed = False
-        """True when `pass_by` has told of changes that nobody wants, since the last commit."""
+        """True if `pass_by` has counted unwanted changes since the last commit."""
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
-        """A cache of what `pending` gave since the last record."""
+        """A cache of `pending`, cleared by each record."""
 
     @property
     def idle(self) -> bool:
-        """True if nobody listens or judges and no batch is open, so that nothing has to be recorded."""
+        """True if nothing must be recorded: no listener, no judge and no open batch."""
         return not self.listeners and not self.state & OPEN and self.judge is None
 
     @property
     def is_used(self) -> bool:
-        """True in the middle of a write, or of a change that `changing` protects."""
+        """True during a write, or inside `changing`."""
         return self.state > OPEN
 
     @property
     def is_written(self) -> bool:
-        """True in the middle of a write."""
+        """True during a write."""
         return bool(self.state & WRITING)
 
     @property
     def is_open(self) -> bool:
-        """True inside a batch. Whoever holds the lock is then inside it."""
+        """True inside a batch. The thread that holds the lock is then inside it."""
         return bool(self.state & OPEN)
 
     @property
     def wants_union(self) -> bool:
-        """True while somebody looks at the union of all graphs, so its changes must be recorded."""
+        """True if changes of the union of all graphs must be recorded."""
         return UNION in self.listeners or (self.judge is not None and self.judge.wants_union)
 
     @property
     def asks(self) -> bool:
-        """True where an operation that begins now is a commit that may be refused: it asks `permit` first."""
+        """True if an operation that starts now is a whole commit, and must pass `permit` first."""
         return self.judge is not None and self not in thread.batches
 
     def permit(self, changes: Changes) -> None:
-        """Have the changes of a whole commit refused before they are made; inside its batch."""
+        """Let the judge refuse the changes of a whole commit before they are made; inside its batch."""
         if self.judge is not None:
             self.judge.permit(changes)
 
     def record(self, sign: Literal[1, -1], s: Term, p: Term, o: Term, graph: GraphKey) -> None:
-        """Take one change that happened, under the lock. Outside any batch it is a commit by itself.
+        """Record one real change, under the lock. Outside any batch it is a commit of its own.
 
-        A change of the union (`graph` is `UNION`) is recorded beside that of the quad, and only when the
-        first graph gets the triple or the last one loses it.
+        A change of the union (`graph` is `UNION`) is recorded in addition to that of the quad, and only when
+        the first graph gets the triple or the last graph loses it.
         """
         if self.state & OPEN:
             quad = (s, p, o, graph)
@@ -185,11 +186,11 @@ class Capture:
                 self._net[quad] = sign
             return
         listeners = self.listeners
-        # Two listeners may follow this change, and both must have taken it before either commits.
+        # two listeners may follow this change, and both must apply it before either commits
         if NAMED in listeners:
             self._commit({(s, p, o, graph): sign})
             return
-        # `_commit` written out for one change, because most commits have one
+        # `_commit` inlined for one change, because most commits have one
         self.sequence = sequence = self.sequence + 1
         listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
@@ -198,12 +199,12 @@ class Capture:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
     def record_net(self, changes: Changes) -> None:
-        """Take net changes that happened inside a batch."""
+        """Record real net changes inside a batch."""
         for quad, sign in changes.items():
             self.record(sign, *quad)
 
     def record_all(self, sign: Literal[1, -1], quads: Iterable[QuadTerms]) -> None:
-        """Take distinct changes that happened inside a batch, as `record` takes one."""
+        """Record distinct real changes inside a batch."""
         if self._net:
             for quad in quads:
                 self.record(sign, *quad)
@@ -213,10 +214,10 @@ class Capture:
 
     @property
     def may_pass(self) -> bool:
-        """True where an operation that begins now may leave out what nobody wants.
+        """True if an operation that starts now need not record unwanted changes.
 
-        Inside of a batch somebody who comes in the middle may want it. Changes of the union are told only to
-        those who know what each graph holds.
+        Inside a batch, a subscription that starts before its end may need them. A change of the union can be
+        found only if the changes of all graphs are recorded.
         """
         return (
             self not in thread.batches
@@ -226,8 +227,8 @@ class Capture:
         )
 
     def wanted(self) -> set[Term] | None:
-        """Give the predicates of triples that somebody may want to know of; None where it may be any."""
-        # somebody may have come since `may_pass` was asked without the lock
+        """Return the predicates of triples that a listener may need; None if it may be any."""
+        # checked again, because `may_pass` is read without the lock
         if self.on_batch is not None or self.judge is not None or UNION in self.listeners:
             return None
         found: set[Term] = set()
@@ -239,7 +240,7 @@ class Capture:
         return found
 
     def pass_by(self, graph: GraphKey, count: int) -> None:
-        """Take the number of changes of a graph that happened and that nobody wants, inside a batch."""
+        """Count real changes of a graph that no listener needs, inside a batch."""
         for key in (graph, NAMED):
             listener = self.listeners.get(key)
             if listener is not None:
@@ -268,30 +269,30 @@ class Capture:
             changes = write.foresee()
             if is_commit:
                 self.judge.permit(changes)
-        # no `finally`: what interrupts this must leave the flag, see `states`
+        # no `finally`: an interruption must leave the flag, see `states`
         self.state |= WRITING
         write.apply(is_permitted=is_commit)
         self.state &= ~WRITING
 
     def recorded(self) -> None:
-        """End a write whose changes are all recorded, also one that raises."""
+        """End a write whose changes are all recorded, even if it raises."""
         self.state &= ~WRITING
 
     def run(self, operation: Callable[..., Result], /, *arguments: Any, **options: Any) -> Result:
         """Make all changes of an operation one batch, or part of the open one; returns its result.
 
-        Unlike a `with` block, it cannot leave the lock taken when a signal comes: Python checks for signals
-        only between its own instructions, and `with lock:` on the lock itself has none between taking it and
-        entering the block.
+        Unlike a `with` block, it cannot leave the lock taken after a signal: Python checks for signals only
+        between its own instructions, and `with lock:` has none between taking the lock and entering the
+        block.
         """
-        # Waiting for a second store can close a circle of threads that wait for each other; see `_will_wait`.
+        # waiting for a second store can close a circle of threads that wait for each other; see `_will_wait`
         elsewhere, is_inside = thread.batch not in (None, self), self._is_held()
         try:
             if elsewhere:
                 self._will_wait()
             with self.lock:
-                # Inside the lock, the flags may be those of a write of this very thread that is still going
-                # on: then there is nothing to mend. An open batch only notes them.
+                # If this thread held the lock already, the flags may be those of its own unfinished write,
+                # and there is nothing to repair. An open batch only records them.
                 if self.state > OPEN and (not is_inside or self.state & OPEN):
                     self.settle()
                 before = self.state
@@ -302,7 +303,7 @@ class Capture:
                     try:
                         if not before & OPEN:
                             self._leave(before)
-                    finally:  # an interruption of this step must not leave the batch open for ever
+                    finally:  # so that an interruption of this step cannot leave the batch open
                         if not before & OPEN:
                             self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
                         thread.look()
@@ -316,9 +317,9 @@ class Capture:
     def batch(self) -> Iterator[Capture]:
         """Make a `with` block one batch, or part of the open one.
 
-        An interruption between two steps of the `with` statement itself may leave the batch open, until
-        Python frees the exception; for ever where its garbage collector does so in another thread, which
-        cannot release the lock. An operation that can be passed to `run` has no such gap.
+        An interruption between two steps of the `with` statement itself may leave the batch open until Python
+        frees the exception. If the garbage collector does so in another thread, which cannot release the
+        lock, the batch stays open for ever. `run` has no such gap.
         """
         with self.reading():
             if self.state & OPEN and self.state > OPEN:
@@ -327,7 +328,7 @@ class Capture:
             try:
                 self._begin(before)
                 yield self
-            finally:  # as in `run`: a function that both call could be interrupted before its first step
+            finally:  # repeated from `run`: a shared function could be interrupted before its first step
                 try:
                     if not before & OPEN:
                         self._leave(before)
@@ -338,7 +339,7 @@ class Capture:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold the lock, after mending what an interruption left."""
+        """Hold the lock, after repairing the state that an interruption left."""
         elsewhere, is_inside = thread.batch not in (None, self), self._is_held()
         try:
             if elsewhere:
@@ -355,10 +356,10 @@ class Capture:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Change what listeners keep inside the block, under the lock; an interruption lets them read the
-        store again.
+        """Protect a change of the listeners' state in the block, under the lock. After an interruption, the
+        listeners read the store again.
 
-        A block that raises by itself must have undone its changes.
+        A block that raises any other exception must undo its changes first.
         """
         before = self.state
         self.state |= CHANGING
@@ -369,24 +370,24 @@ class Capture:
                 self.state &= ~CHANGING
             raise
         self.state &= ~CHANGING
-        # The write under way began with other listeners than it ends with.
+        # the unfinished write started with other listeners
         if before & (WRITING | CHANGING):
             self.state |= TORN
 
     def tear(self) -> None:
-        """Have the listeners read the store again before it is used next; under the lock."""
+        """Make the listeners read the store again before its next use. Called under the lock."""
         self.state |= TORN
 
     def mended(self) -> None:
-        """Take back `tear`: a listener that reads the store again has done what can be done."""
+        """Undo `tear`, because the listener reads the store again itself."""
         self.state &= ~TORN
 
     def owe(self) -> None:
-        """Let the listeners commit before the store is used next. Called under the lock."""
+        """Make the listeners commit before the next use of the store. Called under the lock."""
         self.state |= OWED
 
     def _is_held(self) -> bool:
-        """Tell whether this thread is inside the lock."""
+        """True if this thread holds the lock."""
         return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]  # as Condition does
 
     def _begin(self, before: int) -> None:
@@ -400,8 +401,8 @@ class Capture:
 
     def _leave(self, before: int) -> None:
         """Commit the open batch, or discard the changes of one that was opened in the middle of a write."""
-        # A batch inside a write, as by a signal handler, has no place in commit order beside that write. So
-        # its changes are dropped, and the listeners read the store again.
+        # A batch inside a write, as in a signal handler, has no place in the commit order. So its changes are
+        # dropped, and the listeners read the store again.
         if before & (WRITING | CHANGING):
             self.state = before | TORN
             self._net.clear()
@@ -414,11 +415,11 @@ class Capture:
                 raise refused
 
     def permit_all(self) -> None:
-        """Have the open batch refused, whose changes are all of its commit; the caller undoes them then."""
+        """Let the judge refuse the open batch, which is the whole commit; the caller undoes it then."""
         self.permit(self._net)
 
     def _refused(self, judge: Judge) -> RdfliveError | None:
-        """Have the changes of the open batch judged, unless it must be read again; gives the refusal."""
+        """Judge the open batch, unless the store must be read again; returns the refusal or None."""
         if (self.state | self._later) & UNREAD:
             return None
         try:
@@ -428,9 +429,9 @@ class Capture:
         return None
 
     def settle(self) -> None:
-        """Commit what a batch left, and mend what an interruption left. Called under the lock.
+        """Commit an ended batch, and repair the state after an interruption. Called under the lock.
 
-        Inside an open batch it is only noted; the end of the batch does it.
+        Inside an open batch this only records the flags; the end of the batch settles them.
         """
         if self.state & OPEN:
             self._later |= self.state & ~OPEN
@@ -444,7 +445,7 @@ class Capture:
         if found & UNREAD:
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
-            # all views of a store have the same `renew`, which is called once
+            # all views of a store share one `renew`, which is called once
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
             if self.judge is not None:
@@ -463,10 +464,10 @@ class Capture:
         self.state &= ~WRITING
 
     def _will_wait(self) -> None:
-        """Note that this thread, which has a batch of another store open, waits for the lock of this one.
+        """Record that this thread, which has a batch of another store open, waits for the lock of this store.
 
         Raises `WaitError` if the thread with an open batch of this store waits, directly or through other
-        threads, for this thread. Of the threads in such a circle the last one to wait notices it.
+        threads, for this thread. In such a circle of threads the last one to wait raises the error.
         """
         me = threading.get_ident()
         with _waits_mutex:
@@ -474,13 +475,13 @@ class Capture:
             if self._owner != me and self._waits_for(me):
                 del _waits[me]
                 raise WaitError(
-                    "this thread has a batch open on another store, which the thread waits for that has one "
-                    "open on this store: use the stores in the same order in all threads"
+                    "deadlock: this thread has a batch open on another store, and the thread with a batch "
+                    "open on this store waits for that one; use the stores in the same order in all threads"
                 )
 
     def _waits_for(self, me: int) -> bool:
         owner, seen = self._owner, set[int]()
-        # `seen`: the threads met may wait in a circle of their own, which does not concern this one
+        # `seen`, because other threads may wait in a circle of their own
         while owner not in (0, me) and owner not in seen:
             seen.add(owner)
             waited = _waits.get(owner)
@@ -491,15 +492,17 @@ class Capture:
         self.sequence += 1
         touched: dict[int, Listener] = {}  # by identity: one listener may follow several graphs
         listeners = self.listeners
-        told: dict[GraphKey, list[tuple[Literal[1, -1], tuple[Term, ...]]]] = {key: [] for key in listeners}
+        by_graph: dict[GraphKey, list[tuple[Literal[1, -1], tuple[Term, ...]]]] = {
+            key: [] for key in listeners
+        }
         for quad, sign in net.items():
             s, p, o, graph = quad
             if graph in listeners:
-                told[graph].append((sign, (s, p, o)))
+                by_graph[graph].append((sign, (s, p, o)))
             if NAMED in listeners and graph is not UNION:
-                told[NAMED].append((sign, quad))
+                by_graph[NAMED].append((sign, quad))
         for key, listener in listeners.items():
-            if told[key] and listener.apply_all(told[key]):
+            if by_graph[key] and listener.apply_all(by_graph[key]):
                 touched[id(listener)] = listener
         for listener in touched.values():
             listener.commit(self.sequence)
@@ -508,7 +511,7 @@ class Capture:
             self._announce(self.on_batch, Batch(tuple(changes), self.sequence))
 
     def _announce(self, on_batch: Callable[[Batch], None], batch: Batch) -> None:
-        """Tell plugins of a batch. They may read the store, as all listeners have taken the change."""
+        """Pass a batch to plugins. They may read the store: all listeners have applied the change."""
         self.state &= ~WRITING
         try:
             on_batch(batch)
@@ -516,16 +519,16 @@ class Capture:
             self.state |= WRITING
 
     def tick(self, commit: Callable[[int], object]) -> None:
-        """Let a listener `commit` although no quad changed, because time passed. Called under the lock;
+        """Let a listener `commit` without a change of quads, because time passed. Called under the lock;
         `deliver` must follow.
 
-        It is a commit of its own, also inside an open batch, whose changes nobody was told of yet.
+        It is a commit of its own, even inside an open batch, whose changes come later.
         """
         self.sequence += 1
         commit(self.sequence)
 
     def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
-        """Give the changes of one graph in the open batch. The caller must not change them."""
+        """Return the changes of one graph in the open batch. The caller must not modify them."""
         if not self._net:
             return {}
         found = self._pending.get(graph)
@@ -535,21 +538,21 @@ class Capture:
         return found
 
     def pending_quads(self) -> dict[QuadTerms, Literal[1, -1]]:
-        """Give the changes of all graphs in the open batch."""
+        """Return the changes of all graphs in the open batch."""
         return {quad: sign for quad, sign in self._net.items() if quad[3] is not UNION}
 
     def rehearse(self, undo: Callable[[Changes], None]) -> list[Delivering]:
-        """Have the listeners take the open batch and take it back; gives what they would have had delivered.
+        """Make the listeners apply the open batch and undo it; returns the deliveries, which never run.
 
-        `undo` is given the net changes, and reverses them in the store by operations that are recorded. Then
-        nothing is left to commit. Whatever interrupts this has the listeners read the store again.
+        `undo` gets the net changes, and reverses them in the store by recorded operations. Then nothing is
+        left to commit. After an interruption the listeners read the store again.
         """
         net, self._net = self._net, {}
         self._pending.clear()
         sequence, later, on_batch = self.sequence, self._later, self.on_batch
         self._later |= TORN
-        told: list[Delivering] = []
-        self.on_batch, self.deliveries.aside = None, told
+        rehearsed: list[Delivering] = []
+        self.on_batch, self.deliveries.aside = None, rehearsed
         try:
             self.state |= WRITING
             self._commit(net)
@@ -564,13 +567,13 @@ class Capture:
         finally:
             self.on_batch, self.deliveries.aside = on_batch, None
         self.sequence, self._later = sequence, later
-        return told
+        return rehearsed
 
     @contextmanager
     def undoing(self, undo: Callable[[dict[QuadTerms, Literal[1, -1]]], None]) -> Iterator[None]:
-        """Undo what the block changed in the open batch, if it raises.
+        """Undo the changes of the block in the open batch if the block raises.
 
-        `undo` is given the net changes of the block, and reverses them by operations that are recorded.
+        `undo` gets the net changes of the block, and reverses them by recorded operations.
         """
         before = dict(self._net)
         try:
@@ -580,9 +583,7 @@ class Capture:
             raise
 
     def forget_others(self) -> None:
-        """Forget the listeners and the deliveries of other threads, in a fork that was made under the
-        lock.
-        """
+        """Discard the listeners and the deliveries of other threads, in a fork made under the lock."""
         self.listeners.clear()
         self.on_batch = self.judge = None
         self.users.clear()
@@ -591,22 +592,22 @@ class Capture:
         self.state, self._owner = IDLE, 0
 
     def free_others(self) -> None:
-        """Release what threads held that do not exist in a fork; what they were doing is mended or
-        done here.
+        """Release the locks and turns of threads that do not exist in a fork, and repair their unfinished
+        work.
         """
         if not self._is_held():
             self.lock, self._owner = threading.RLock(), 0
-            if self.state & ~(LEFT | OWED):  # half of a write has been done
+            if self.state & ~(LEFT | OWED):  # a write is half done
                 self.state = TORN
         if self.deliveries.free_others():
             self.state |= TORN
 
     def enqueue(self, delivery: Delivering) -> None:
-        """Queue a call to be made after the lock is released, behind those that are queued."""
+        """Queue a delivery, which runs after the lock is released."""
         self.deliveries.put(delivery)
 
     def deliver(self) -> None:
-        """Run this thread's queued deliveries; under the lock they are left to whoever releases it."""
+        """Run this thread's queued deliveries, unless it holds the lock: then they run after its release."""
         if not self.lock._is_owned():  # type: ignore[attr-defined]  # see `_is_held`
             self.deliveries.run()
 
@@ -614,12 +615,12 @@ class Capture:
 def _difference(
     before: Mapping[QuadTerms, Literal[1, -1]], after: Mapping[QuadTerms, Literal[1, -1]]
 ) -> dict[QuadTerms, Literal[1, -1]]:
-    """Give the changes of single graphs that lead from one state of a batch to a later one."""
-    taken_back: dict[QuadTerms, Literal[1, -1]] = {
+    """Return the changes of single graphs between two states of a batch."""
+    undone: dict[QuadTerms, Literal[1, -1]] = {
         quad: -1 if sign > 0 else 1 for quad, sign in before.items() if quad not in after
     }
     made = {quad: sign for quad, sign in after.items() if quad not in before}
-    return {quad: sign for quad, sign in (taken_back | made).items() if quad[3] is not UNION}
+    return {quad: sign for quad, sign in (undone | made).items() if quad[3] is not UNION}
 
 
 def _after_fork() -> None:
@@ -630,7 +631,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Taken before a fork, so that the child never inherits it locked by a thread that it does not have.
+    # taken before a fork, so that the child never inherits it locked by a thread that it does not have
     os.register_at_fork(
         before=_waits_mutex.acquire, after_in_parent=_waits_mutex.release, after_in_child=_after_fork
     )

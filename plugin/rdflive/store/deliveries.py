@@ -1,7 +1,7 @@
 """The queue of deliveries of a store: callbacks run after the store's lock is free, in commit order.
 
-Say two threads commit, first A, then B. The deliveries of A run before those of B, whichever thread is ready
-first: the thread of B waits, or leaves its own to the thread of A.
+For example, two threads commit, first A, then B. The deliveries of A run before those of B, whichever thread
+is ready first: the thread of B waits, or leaves its deliveries to the thread of A.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ Action: TypeAlias = Callable[[], object]
 
 _ident: Final = threading.get_ident
 
-_ANYBODY: Final = 0
-"""The owner of a delivery that whoever has the turn runs."""
+_ANY: Final = 0
+"""Owner value of a delivery that any delivering thread may run."""
 _PATIENCE: Final = 1.0
-"""Seconds to wait for a thread that committed but has not begun to deliver."""
+"""Seconds to wait for a thread that has committed but has not started to deliver."""
 
 
 class Delivering:
-    """Runs steps. Run again after an interruption, it goes on with the step that was interrupted.
+    """Runs steps. After an interruption, the next run continues with the interrupted step.
 
-    So each step must do nothing if it was done before; so must `steps`, which lists them, and may do what is
-    the only step itself. A step that raises by itself, or is interrupted twice, is skipped and `owe` is
-    called, so that nobody behind it waits for ever.
+    So a step that has been done must do nothing when it is repeated. The same holds for `steps`, which lists
+    the steps, and may do a single step itself. A step that raises, or is interrupted twice, is skipped and
+    `owe` is called, so that it cannot block the queue for ever.
     """
 
-    # Values of the class until they change, which for most deliveries is never: each commit makes one.
+    # values of the class until they change, because each commit makes a delivery and most never change them
     has_run = False
-    owner = _ANYBODY
-    """The thread that is to run it, once it is queued."""
+    owner = _ANY
+    """The thread that runs it, once it is queued."""
     _left: list[Action] | None = None
     _tried: object = None
 
@@ -46,14 +46,14 @@ class Delivering:
         self._given = steps
 
     def steps(self) -> list[Action]:
-        """List what is to be done, in order."""
+        """List the steps in order."""
         return list(self._given)
 
     def owe(self) -> None:
-        """Take note that a step was left out: whoever was to be told must be told everything again."""
+        """Record that a step was skipped: its subscriber must get the full answer."""
 
     def go_on(self) -> None:
-        """Do the steps that are left."""
+        """Run the remaining steps."""
         try:
             left = self._left
             if left is None:
@@ -67,8 +67,8 @@ class Delivering:
             raise
 
     def _pass_over(self, error: BaseException) -> None:
-        """Leave out the step that raised, unless it was interrupted for the first time."""
-        # before there are any, to list them is the step
+        """Skip the step that raised, unless it was interrupted for the first time."""
+        # before `steps` has returned, listing the steps counts as the step
         step: object = self._left[0] if self._left else self
         if step is self._tried or not is_interruption(error):
             self._left = [] if self._left is None else self._left
@@ -78,17 +78,17 @@ class Delivering:
 
 
 _turns: Final[dict[int, int]] = {}
-"""Queue, by its `id`, → the thread that delivers what is in it. A turn is taken by `setdefault`, which no
-thread and no signal can come between, and ends with `pop`.
+"""The `id` of a queue → the thread that has the turn to deliver from it. `setdefault` takes a turn
+atomically, and `pop` ends it.
 """
 
 
 class Deliveries(deque[Delivering]):
-    """The queue of one store. A delivery leaves it when it has run.
+    """The queue of one store. A delivery leaves it after its run.
 
-    It is a deque, so that whoever writes learns without a call that there is nothing to deliver. There is no
-    lock, for with nothing else queued, and nobody who delivers, one would cost as much as the rest: each step
-    on the queue is one of Python's own, and only who has the turn takes something out.
+    It is a deque, so that a writing thread can test without a call that there is nothing to deliver. It has
+    no lock, which would double the cost of the common case, a single delivery. Instead each operation on the
+    queue is atomic in Python, and only the thread that has the turn removes deliveries.
     """
 
     __slots__ = ("_id", "_may_wait", "_waiting", "aside")
@@ -97,19 +97,19 @@ class Deliveries(deque[Delivering]):
         super().__init__()
         self._id = id(self)
         self._may_wait = may_wait
-        """Tells whether the thread that asks may wait for others."""
+        """Returns true if the calling thread may wait for others."""
         self.aside: list[Delivering] | None = None
-        """Takes what is queued while the changes of a commit are only tried, so that nobody is told."""
+        """If not None, takes the new deliveries, which then never run: the commit is only tried."""
         self._waiting: list[threading.Lock] = []
-        """What threads wait for that want to know of a change of the queue."""
+        """The locks of threads that wait for a change of the queue."""
 
     @property
     def is_mine(self) -> bool:
-        """True inside of a delivery that this thread runs: those of later commits wait for it."""
+        """True inside a delivery that this thread runs: the deliveries of later commits wait for it."""
         return _turns.get(self._id) == _ident()
 
     def put(self, delivery: Delivering) -> None:
-        """Queue a delivery of this thread; under the store's lock."""
+        """Queue a delivery of this thread. Called under the store's lock."""
         if self.aside is not None:
             self.aside.append(delivery)
             return
@@ -119,13 +119,13 @@ class Deliveries(deque[Delivering]):
     def run(self) -> None:
         """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
 
-        A thread waits while an earlier commit's delivery belongs to another one. Should that thread be gone,
-        the waiting one delivers in its place. Inside a delivery of another store no thread waits: two stores
-        whose callbacks write to each other would wait for each other. Where it may not wait, a thread leaves
-        what is its own to whoever has the turn.
+        A thread waits while an earlier commit's delivery belongs to another thread. If that thread is gone,
+        the waiting thread runs its deliveries. Inside a delivery of another store a thread does not wait,
+        because two stores whose callbacks write to each other would wait for each other. A thread that may
+        not wait leaves its deliveries to the thread that has the turn.
 
-        What Ctrl-C interrupts stays in the queue, for whoever delivers next; other exceptions keep nobody
-        else from its deltas, and the last one is raised in the end.
+        A delivery that Ctrl-C interrupts stays in the queue for the next delivering thread. After any other
+        exception the remaining deliveries run, and the last exception is raised at the end.
         """
         me, own = _ident(), self._id
         if _turns.get(own) == me:
@@ -135,7 +135,7 @@ class Deliveries(deque[Delivering]):
             for delivery in iter(partial(self._next, me), None):
                 try:
                     delivery.go_on()
-                except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
+                except BaseException as error:  # noqa: BLE001 - raised below, after the remaining deliveries
                     failure = error
                 finally:
                     if delivery.has_run:
@@ -148,19 +148,19 @@ class Deliveries(deque[Delivering]):
         finally:
             if _turns.get(own) == me:
                 _turns.pop(own)
-                self._wake()  # with nobody else to let go, who waits would wait out its patience
+                self._wake()  # otherwise waiting threads would wait for `_PATIENCE`
         if failure is not None:
             self.give_away(me)
             raise failure
 
-    def give_away(self, owner: int = _ANYBODY) -> None:
-        """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
+    def give_away(self, owner: int = _ANY) -> None:
+        """Let any delivering thread run the deliveries of a thread, by default all deliveries."""
         for delivery in tuple(self):
-            if owner in (_ANYBODY, delivery.owner):
-                delivery.owner = _ANYBODY
+            if owner in (_ANY, delivery.owner):
+                delivery.owner = _ANY
 
     def free_others(self) -> bool:
-        """Let go of what other threads held, in a fork; true where one was inside a delivery."""
+        """Release the turns of other threads in a fork. Returns true if one was inside a delivery."""
         self._waiting = []
         was_inside = self._id in _turns and not self.is_mine
         if was_inside:
@@ -169,7 +169,7 @@ class Deliveries(deque[Delivering]):
         return was_inside
 
     def _next(self, me: int) -> Delivering | None:
-        """Take the turn for the next delivery that is this thread's or anybody's, and give that."""
+        """Take the turn for the next delivery that this thread may run, and return that delivery."""
         note: threading.Lock | None = None
         may_wait = False
         while True:
@@ -177,9 +177,9 @@ class Deliveries(deque[Delivering]):
                 first = self[0]
             except IndexError:
                 return None
-            is_ours = first.owner == me or first.owner == _ANYBODY or first.has_run
+            is_ours = first.owner == me or first.owner == _ANY or first.has_run
             if is_ours and _turns.setdefault(self._id, me) == me:
-                # looked at again, for another thread may have had the turn since
+                # checked again, because another thread may have had the turn meanwhile
                 if self and self[0] is first and not first.has_run:
                     return first
                 while self and self[0].has_run:
@@ -187,13 +187,13 @@ class Deliveries(deque[Delivering]):
                 _turns.pop(self._id)
                 self._wake()
             elif note is None:
-                if not any(delivery.owner in (me, _ANYBODY) for delivery in tuple(self)):
+                if not any(delivery.owner in (me, _ANY) for delivery in tuple(self)):
                     return None
-                # Who lets go of the turn meanwhile may not see this thread wait, nor what it gives away. So
-                # it looks once more before it does either.
+                # A thread that ends its turn now may miss this waiting thread, and the deliveries that it
+                # gives away. So the loop checks the queue once more before it waits or returns.
                 note = threading.Lock()
                 note.acquire()
-                # inside a delivery of another store it does not: that one may come to wait for this
+                # no wait inside a delivery of another store, which may come to wait for this one
                 may_wait = self._may_wait() and me not in _turns.values()
                 if may_wait:
                     self._waiting.append(note)
@@ -202,16 +202,16 @@ class Deliveries(deque[Delivering]):
             elif not may_wait:
                 return None
             else:
-                # A thread that is delivering may take its time. One that has not begun may have ended.
+                # a delivering thread may take any time, but a thread without the turn may have ended
                 is_taken = self._id in _turns
                 if not note.acquire(timeout=_PATIENCE) and not is_taken:
                     self.give_away(first.owner)
                 note = None
 
     def _wake(self) -> None:
-        """Wake who waits for a change of the queue."""
+        """Wake the threads that wait for a change of the queue."""
         waiting = self._waiting
-        # taken out one by one: a thread may note itself meanwhile, and another may wake
+        # removed one by one, because other threads may add or wake meanwhile
         for _ in range(len(waiting)):
             with suppress(IndexError):
                 waiting.pop().release()

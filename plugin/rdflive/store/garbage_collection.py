@@ -1,4 +1,4 @@
-"""Switches off Python's garbage collector while it would only cost time."""
+"""Switches off Python's garbage collector during work that produces no garbage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, ParamSpec, TypeVar
 __all__ = ["MANY", "uncollected"]
 
 MANY: Final = 1000
-"""Changes in one commit from which they are taken together, without garbage collection."""
+"""Number of changes in a commit from which garbage collection is switched off."""
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -19,16 +19,16 @@ Result = TypeVar("Result")
 def uncollected(work: Callable[P, Result]) -> Callable[P, Result]:
     """Switch garbage collection off while a function makes many small objects that will stay.
 
-    They would start it over and over, and it would search a large graph without finding garbage: up to two
-    thirds of the time were spent on that.
+    These objects would trigger the collector repeatedly, and it would search a large graph without finding
+    garbage. That took up to two thirds of the time.
 
-    A function and no context manager: Ctrl-C could come between the end of a block and the first line of its
-    `__exit__`, and garbage would never be collected again.
+    This is no context manager: Ctrl-C could come between the end of a block and the first line of `__exit__`,
+    and garbage collection would stay off.
     """
 
     @wraps(work)
     def without(*arguments: P.args, **options: P.kwargs) -> Result:
-        # a program that runs without it must not get it switched on
+        # if the program has switched it off, it must stay off
         was_on = gc.isenabled()
         try:
             gc.disable()

@@ -1,4 +1,4 @@
-"""What follows the changes of a store, what decides about them, and how both are told of them."""
+"""The listeners that follow the changes of a store, and the judge that may refuse them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Every(Enum):
     UNION = "union of all graphs"
     NAMED = "all graphs by name"
 
-    __hash__ = object.__hash__  # that of Enum runs in Python, and this is asked on every write
+    __hash__ = object.__hash__  # that of Enum is Python code, too slow for every write
 
 
 UNION: Final = _Every.UNION
@@ -25,49 +25,49 @@ NAMED: Final = _Every.NAMED
 """The key of a listener to the quads of all graphs. Adapters never record under it; `Capture` does."""
 
 GraphKey: TypeAlias = Hashable
-"""How an adapter names a graph: any hashable value of its own, or `UNION`.
+"""An adapter's key of a graph: any hashable value of its own, or `UNION`.
 
-The key of a named graph is the store's own term for its name, as `to_native` gives it.
+The key of a named graph is the store's own term for its name, as `to_native` returns it.
 """
 
 QuadTerms: TypeAlias = tuple[Term, Term, Term, GraphKey]
 """Subject, predicate, object and the key of the graph."""
 
 Changes: TypeAlias = Mapping[QuadTerms, Literal[1, -1]]
-"""Net changes of a commit: +1 for a quad that comes, -1 for one that goes."""
+"""Net changes of a commit: +1 for an added quad, -1 for a removed one."""
 
 
 class Listener(Protocol):
-    """Follows one graph of a store. Called under the store's lock, in the thread that writes.
+    """Follows one graph of a store. Called under the store's lock, in the writing thread.
 
-    All listeners get the changes of a batch before any of them commits, and each that changed commits once.
+    All listeners get the changes of a batch before any listener commits. Each changed listener commits once.
     """
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one change that really happened: +1 for a triple that was absent, -1 for one that was present.
+        """Apply one real change: +1 for a triple that was absent, -1 for one that was present.
 
-        Under `NAMED` it is a quad of any graph, the default graph included. Returns whether `commit` must
-        follow; False if the change leaves no trace.
+        Under `NAMED` the change is a quad of any graph, including the default graph. Returns true if `commit`
+        must follow, and false if the change does not affect the state.
         """
         ...
 
     def apply_all(self, changes: Sequence[tuple[Literal[1, -1], tuple[Term, ...]]]) -> bool:
-        """Take the changes of a commit, each of another triple, which the store has already; as `apply`."""
+        """Apply the changes of a commit, at most one per triple, after the store has changed; as `apply`."""
         ...
 
     def wanted(self) -> Iterable[Term] | None:
-        """Give the predicates of triples whose change could leave a trace; None where any could."""
+        """Return the predicates of triples that could affect the state; None if all could."""
         ...
 
     def pass_by(self, count: int) -> None:
-        """Count changes that really happened, and that it does not want."""
+        """Count real changes with unwanted predicates, which are not passed to `apply`."""
 
     def commit(self, sequence: int) -> None:
-        """The batch is complete and the store's state is the one after it."""
+        """End a commit: the batch is complete, and the store has its new state."""
         ...
 
     def renew(self, sequence: int) -> None:
-        """Read the store again, because what changed is not known, or was taken only in part."""
+        """Read the store again, because its changes are unknown or were applied only in part."""
 
 
 class Judge(Protocol):
@@ -75,26 +75,24 @@ class Judge(Protocol):
 
     @property
     def wants_union(self) -> bool:
-        """True where changes of the union of all graphs must be recorded."""
+        """True if changes of the union of all graphs must be recorded."""
         ...
 
     def wants(self, predicate: Term) -> bool:
-        """Tell whether a triple with this predicate could be refused."""
+        """True if a triple with this predicate could be refused."""
         ...
 
     def begin(self) -> None:
-        """A batch begins, which may have to be undone."""
+        """Start a batch, which may be undone."""
         ...
 
     def permit(self, changes: Changes) -> None:
-        """Look at the changes of a whole commit before the store is changed; raises to refuse them."""
+        """Judge the changes of a whole commit before the store changes; raises to refuse them."""
         ...
 
     def settle(self, changes: Changes) -> None:
-        """Look at the changes of the open batch, which are the commit; has them undone and raises to refuse
-        them.
-        """
+        """Judge the changes of the open batch, which is the commit; undoes it and raises to refuse it."""
         ...
 
     def renew(self) -> None:
-        """Read the store again, because what changed is not known."""
+        """Read the store again, because its changes are unknown."""

@@ -1,9 +1,8 @@
-"""What every adapter of an rdflib store needs: graph keys, and batches around rdflib's own loops.
+"""Shared code of the adapters of rdflib stores: graph keys, and batches around rdflib's own loops.
 
-rdflib's parsers and its SPARQL engine write triple by triple, so a store alone cannot tell where one
-`parse` or `update` begins and ends. rdflib's plugin registry can: once a store is watched, each parser
-and the update processor that rdflib finds by name is wrapped to open a batch first. On stores that
-nobody watches the wrappers pass straight through.
+rdflib's parsers and its SPARQL engine write triple by triple, so a store does not see where a `parse` or
+`update` starts and ends. So once a store is watched, rdflive wraps the parsers and the update processor in
+rdflib's plugin registry: the wrappers open a batch first. For unwatched stores they do nothing else.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ ADAPTER: Final = "_rdflive"
 
 _PLAIN: Final = "_rdflive_plain"
 
-_new: Final[Any] = vars(copyreg)["__newobj__"]  # what pickle calls to make an object by default
+_new: Final[Any] = vars(copyreg)["__newobj__"]  # pickle's default function to make an object
 
 
 def graph_key(graph: Any) -> GraphKey:
-    """Name the graph that rdflib's queries on this object see: its identifier, or the union."""
+    """Return the key of the graph that rdflib's queries on this object read: its identifier, or the union."""
     if isinstance(graph, QuotedGraph | ReadOnlyGraphAggregate):
         raise UnsupportedStoreError(
             f"cannot subscribe to a {type(graph).__name__}: its triples are not asserted in a store of its "
@@ -71,11 +70,11 @@ def graph_key(graph: Any) -> GraphKey:
 
 
 def default_graph(graph: Any) -> URIRef | BNode:
-    """Name the default graph of a dataset: the one that rdflib's evaluation of `GRAPH ?g` skips.
+    """Return the default graph of a dataset: the one that rdflib's evaluation of `GRAPH ?g` skips.
 
-    Of a `ConjunctiveGraph` that is its own one, not the graph that datasets over the store share.
+    For a `ConjunctiveGraph` it is its own default graph, not the one that datasets over the store share.
     """
-    graph_key(graph)  # refuses what is no graph of its own
+    graph_key(graph)  # raises for objects that are no graph of their own
     if isinstance(graph, ConjunctiveGraph):
         default = graph.default_graph if isinstance(graph, Dataset) else graph.default_context
         identifier: URIRef | BNode = default.identifier
@@ -87,10 +86,10 @@ def default_graph(graph: Any) -> URIRef | BNode:
 
 
 def hook(store: Any, adapter: Any, live: type[Any]) -> None:
-    """Give a store its adapter and the class of a watched store; either both or none."""
+    """Give a store its adapter and the class of a watched store, both or neither."""
     try:
-        # Where its class changes, Python finds attributes slowly, unless it has a dictionary of its own:
-        # the one that it has already shares the names with other stores.
+        # After a change of class, Python finds attributes slowly if the object's dictionary shares its keys
+        # with other objects. So the store gets a new dictionary.
         store.__dict__ = {**vars(store), ADAPTER: adapter}
         store.__class__ = live
     except BaseException:
@@ -99,17 +98,17 @@ def hook(store: Any, adapter: Any, live: type[Any]) -> None:
 
 
 def adapter_of(store: Any, kind: type[Known]) -> Known | None:
-    """Give the adapter of a watched store; None where it is not watched.
+    """Return the adapter of a watched store; None if it is not watched.
 
-    Where the modules of rdflive were imported again, as notebooks and test runners do, the adapter may be of
-    the copy before. It is unhooked, with a warning, as two copies know nothing of each other.
+    If the modules of rdflive were imported again, as notebooks and test runners do, the adapter may belong to
+    the earlier copy. It is unhooked with a warning, because the copies cannot work together.
     """
     known = vars(store).get(ADAPTER)
     if known is None or isinstance(known, kind):
         return known
     is_heard = bool(known.capture.listeners)
     with known.capture.lock:
-        # one with a method for it stays hooked otherwise, for what it keeps beside subscriptions
+        # `detach` of some adapters keeps the store hooked, and their `release` does not
         getattr(known, "release", known.detach)()
     if is_heard:
         log.warning(
@@ -121,9 +120,9 @@ def adapter_of(store: Any, kind: type[Known]) -> Known | None:
 
 
 def plain_class(store: Any) -> Any:
-    """Give the class that a store has when nobody watches it.
+    """Return the class of a store when it is not watched.
 
-    One that is not watched may have another: `detach` was interrupted.
+    An unwatched store may still have another class, after an interrupted `detach`.
     """
     return vars(type(store)).get(_PLAIN, type(store))
 
@@ -136,13 +135,13 @@ def live_class(plain: type[Any], live: type[Any]) -> type[Any]:
 
 
 def capture_of_watched(store: Any) -> Capture | None:
-    """Give the capture of a store; None where it is not watched."""
+    """Return the capture of a store; None if it is not watched."""
     adapter = vars(store).get(ADAPTER)
     return None if adapter is None else adapter.capture
 
 
 def in_batch(store: Any, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Make an operation of a store, or of one that it wraps, one batch; a mere call where none is watched."""
+    """Run an operation as one batch of the store, or of the store inside it, if either is watched."""
     while store is not None and not hasattr(store, ADAPTER):
         store = getattr(store, "store", None)  # a wrapper such as AuditableStore
     capture = None if store is None else capture_of_watched(store)
@@ -152,17 +151,17 @@ def in_batch(store: Any, operation: Callable[..., Any], *arguments: Any, **optio
 
 
 _captures: Final[weakref.WeakKeyDictionary[Any, Capture]] = weakref.WeakKeyDictionary()
-"""The captures of stores that were watched and are not any more."""
+"""The captures of stores that are no longer watched."""
 _watching: Final[weakref.WeakKeyDictionary[Any, weakref.ref[Capture]]] = weakref.WeakKeyDictionary()
-"""The captures of watched stores. They are held weakly: an adapter leads to its store, and nothing
-here may keep that alive.
+"""The captures of watched stores, as weak references: an adapter refers to its store, and this must not keep
+the store alive.
 """
 
 
 def capture_of(store: Any) -> Capture:
-    """Give the capture of a store, which is the same as long as the store lives.
+    """Return the capture of a store, the same object as long as the store lives.
 
-    A write may be waiting for its lock while the last subscription ends and a new one begins.
+    It is reused, because a write may wait for its lock while the last subscription ends and a new one starts.
     """
     kept, known = _captures.pop(store, None), _watching.get(store)
     capture = kept or (None if known is None else known()) or Capture()
@@ -176,16 +175,16 @@ def put_away(store: Any, capture: Capture) -> None:
 
 
 def reduce_as(plain: Any, store: Any, protocol: Any) -> Any:
-    """Let a watched store be copied and pickled as the plain store would be."""
+    """Copy and pickle a watched store like the plain store."""
     twin = object.__new__(plain)
     vars(twin).update({name: value for name, value in vars(store).items() if name != ADAPTER})
     make, *rest = twin.__reduce_ex__(protocol)
-    # where it would call __newobj__, pickle wants the class to be that of the object pickled
+    # pickle requires that __newobj__ makes the class of the pickled object
     return (object.__new__ if make is _new else make, *rest)
 
 
 _wrapped: dict[str, type[Any]] = {}
-"""The wrappers by the name under which rdflib's registry loads them from this module."""
+"""The wrappers, by the name under which rdflib's registry loads them from this module."""
 
 
 def open_batches() -> None:
@@ -193,19 +192,19 @@ def open_batches() -> None:
     wanted: Any = ((None, Parser, _batching_parser), ("sparql", UpdateProcessor, _batching_processor))
     for format_name, kind, wrap in wanted:
         for entry in list(plugin.plugins(format_name, kind)):
-            # not one that was wrapped before
+            # unless it is wrapped already
             if getattr(entry, "module_path", None) != __name__:
                 name = f"{kind.__name__} {entry.name}"
                 _wrapped[name] = wrap(entry)
                 plugin.register(entry.name, kind, __name__, name)
-                # found now: the module of this name has other wrappers where rdflive is imported again
+                # loaded now, because after another import of rdflive the module has other wrappers
                 for made in plugin.plugins(entry.name, kind):
                     made.getClass()
 
 
 def _batching_parser(entry: Any) -> type[Parser]:
     class BatchingParser(Parser):
-        """Runs the parser it stands for inside one batch of the graph's store."""
+        """Runs the wrapped parser inside one batch of the graph's store."""
 
         def __init__(self) -> None:
             self._parser = entry.getClass()()

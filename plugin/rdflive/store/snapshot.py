@@ -1,4 +1,4 @@
-"""The contents of a graph, or of all graphs, as of the last commit, even while a batch is open."""
+"""The content of a graph, or of all graphs, as of the last commit, even while a batch is open."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["committed_quads", "committed_triples", "matches"]
 
 
 def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern], Iterator[Triple]]:
-    """Make the function that lists a graph's triples (None matches anything) as of the last commit.
+    """Return the function that lists a graph's triples (None matches anything) as of the last commit.
 
-    Inside a batch the store is ahead of what subscribers have been told; taking the open changes back
-    keeps answers exact there too. Called under the store's lock.
+    Inside a batch the store is ahead of the last commit, so the function leaves out the open changes. Called
+    under the store's lock.
     """
 
     known: Mapping[Triple, int] = {}
@@ -28,12 +28,12 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern]
         held = adapter.triples(key, pattern)
         if not pending:
             return held
-        # Inside a large batch a view asks many times, and a scan of all changes each time would be quadratic.
+        # a view calls this often inside a large batch, and a scan of all changes each time would be quadratic
         if pending is not known:
             known, gone = pending, _by_predicate(pending)
         left = gone.get(pattern[1], ()) if pattern[1] is not None else chain.from_iterable(gone.values())
         return chain(
-            # what the batch has inserted is held now, and was not
+            # without the triples that the batch has inserted
             (triple for triple in held if triple not in pending),
             (triple for triple in left if matches(pattern, triple)),
         )
@@ -42,7 +42,7 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern]
 
 
 def _by_predicate(pending: Mapping[Triple, int]) -> dict[Term, list[Triple]]:
-    """List the triples that the open batch deletes, by predicate."""
+    """Group the triples that the open batch deletes by predicate."""
     gone: dict[Term, list[Triple]] = {}
     for triple, sign in pending.items():
         if sign < 0:
@@ -51,7 +51,7 @@ def _by_predicate(pending: Mapping[Triple, int]) -> dict[Term, list[Triple]]:
 
 
 def committed_quads(adapter: Adapter) -> Callable[[TermPattern], Iterator[QuadTerms]]:
-    """Make the function that lists the quads of all graphs whose triple matches, as of the last commit."""
+    """Return the function that lists the quads of all graphs whose triple matches, as of the last commit."""
 
     def quads(pattern: TermPattern) -> Iterator[QuadTerms]:
         pending = adapter.capture.pending_quads()
@@ -66,5 +66,5 @@ def committed_quads(adapter: Adapter) -> Callable[[TermPattern], Iterator[QuadTe
 
 
 def matches(pattern: TermPattern, triple: Triple) -> bool:
-    """Tell whether a triple matches a pattern; None in it matches anything."""
+    """True if a triple matches a pattern; None in the pattern matches anything."""
     return all(want in (None, term) for want, term in zip(pattern, triple, strict=True))

@@ -1,7 +1,7 @@
-"""The adapter of Oxigraph: rdflib graphs over oxrdflib's `OxigraphStore`, and pyoxigraph stores.
+"""The adapter of Oxigraph, for rdflib graphs over oxrdflib's `OxigraphStore`, and for pyoxigraph stores.
 
-`LiveStore` is public: the stand-in for a `pyoxigraph.Store`. The plugin manager loads this module for its two
-hooks, which import the others when they need them: neither pyoxigraph nor oxrdflib need be installed.
+`LiveStore`, the stand-in for a `pyoxigraph.Store`, is public. The plugin manager loads this module for its
+two hooks. They import the other modules on use, so pyoxigraph and oxrdflib need not be installed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
 
 @hookimpl
 def rdflive_wrap(store: Any) -> LiveStore | None:
-    """Make the stand-in of a `pyoxigraph.Store`."""
+    """Return the stand-in for a `pyoxigraph.Store`."""
     if not _is_known(store):
         return None
     from pyoxigraph import Store
@@ -40,7 +40,7 @@ def rdflive_wrap(store: Any) -> LiveStore | None:
 
 
 def _is_known(store: Any) -> bool:
-    """Tell by module names, so that nothing is imported that may not be installed."""
+    """Recognize a store by module names, without importing libraries that may be missing."""
     modules = ("oxrdflib", "pyoxigraph", "rdflive_stores.oxigraph")
     return any(kind.__module__.startswith(modules) for kind in type(store).__mro__)
 

@@ -1,4 +1,4 @@
-"""What `rdflive_attach` gives for Oxigraph: one adapter for a `LiveStore`, one for an `OxigraphStore`."""
+"""The adapters of Oxigraph: one for a `LiveStore`, one for an `OxigraphStore`."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["LiveStoreAdapter", "OxigraphStoreAdapter", "attach"]
 
 _swap: Final = threading.RLock()
-"""Held while a store is hooked or unhooked; taken after the capture's lock where both are held."""
+"""Held while a store is hooked or unhooked; taken after the capture's lock if both are needed."""
 
 
 def attach(store: Any) -> Adapter | None:
-    """Watch a store of pyoxigraph or oxrdflib; the same adapter comes back while it is watched."""
+    """Watch a store of pyoxigraph or oxrdflib; returns the same adapter while the store is watched."""
     if isinstance(store, Store):
         raise UnsupportedStoreError(
             f"{store!r} cannot be watched from outside: wrap it once, live = rdflive.LiveStore(store), "
@@ -51,7 +51,7 @@ def attach(store: Any) -> Adapter | None:
         )
     if type(store).__qualname__ == "LiveStore" and not isinstance(store, LiveStore):
         raise UnsupportedStoreError(
-            f"{store!r} was made by a copy of rdflive that was imported before this one: make it again, "
+            f"{store!r} was made by an earlier import of rdflive: make it again, "
             "live = rdflive.LiveStore(live.native), and use that from then on"
         )
     with _swap:
@@ -80,14 +80,14 @@ _triple: Final = attrgetter("subject", "predicate", "object")
 
 
 class LiveStoreAdapter:
-    """Watches a `LiveStore`: its users speak pyoxigraph, and its queries see the default graph."""
+    """Watches a `LiveStore`: its users have pyoxigraph's terms, and its queries read the default graph."""
 
     def __init__(self, live: LiveStore) -> None:
         self.capture = live.capture
         self._live: LiveStore | None = live
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name the default graph, which a query on the store sees."""
+        """Return the key of the default graph, which queries on the store read."""
         if not isinstance(graph, LiveStore):
             raise UnsupportedStoreError(f"expected a LiveStore, got {graph!r}")
         return DefaultGraph()
@@ -99,7 +99,7 @@ class LiveStoreAdapter:
         return self._united(pattern)
 
     def _united(self, pattern: TermPattern) -> Iterator[Triple]:
-        # the store gives a triple once for each graph that holds it
+        # the store returns a triple once for each graph that holds it
         seen = set()
         for quad in self._matching(pattern, None):
             triple = quad.triple
@@ -113,12 +113,12 @@ class LiveStoreAdapter:
         return quads
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Name the store's own default graph, the only one that has no name."""
+        """Return the key of the store's default graph."""
         return self.graph_key(graph)
 
     def _matching(self, pattern: TermPattern, graph: Any) -> Iterable[Any]:
         live = self._open()
-        # pyoxigraph raises TypeError for a literal as subject or graph; a pattern with one just has no match
+        # pyoxigraph raises TypeError for a literal as subject or graph, but such a pattern has no match
         is_some = is_possible(*pattern) and not isinstance(graph, Literal)
         matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_some else ()
         return matching
@@ -131,37 +131,37 @@ class LiveStoreAdapter:
     to_native = staticmethod(to_native)
 
     def from_native(self) -> Callable[[Term], Any] | None:
-        """Say that the store's terms are the user's."""
+        """Return None: the store's terms are the user's."""
         return None
 
     def to_rdflib(self) -> Callable[[Term], Any] | None:
-        """Give the exact conversion to rdflib's terms."""
+        """Return the exact conversion to rdflib's terms."""
         return to_rdflib
 
     def to_value(self) -> Callable[[Term], Any] | None:
-        """Give the conversion that knows strings with a direction, and triples."""
+        """Return the conversion that includes strings with a direction, and triples."""
         return to_value
 
     def to_parts(self) -> Callable[[Term], tuple[str, str] | None]:
-        """Give what takes literals apart."""
+        """Return the function from a literal to its parts."""
         return to_parts
 
     def write(self, graph: Any, transaction: Transaction) -> None:
-        """Apply one entry of a feed in one native transaction, what is kept in the reserved graph."""
+        """Apply one entry of a feed, with the kept texts, in one native transaction."""
         updates = transaction.updates
         self._open().write(transaction, self._prefixes(graph, updates) if updates else None)
 
     def _prefixes(self, graph: Any, updates: Sequence[str]) -> dict[str, str] | None:  # noqa: ARG002
-        """Give the prefixes bound on a graph that updates may use; a native store binds none."""
+        """Return the prefixes of a graph that updates use; a native store has none."""
         return None
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give what the reserved graph holds under the name."""
+        """Return the texts kept under the name."""
         with self.capture.reading():
             return self._open().kept(name)
 
     def begin(self) -> None:
-        """Note from here what a batch changes."""
+        """Start to record the changes of a batch."""
         self._open().undoing.begin()
 
     def undo(self, changes: Changes) -> None:
@@ -169,11 +169,11 @@ class LiveStoreAdapter:
         self._open().undo(changes)
 
     def stay(self) -> None:
-        """Forget what the batch changed, on disk too."""
+        """Discard the recorded changes of the batch, on disk too."""
         self._open().undoing.stay()
 
     def detach(self) -> None:
-        """Let go of the stand-in, which goes on by itself: unheard it passes everything on."""
+        """Release the stand-in. Without listeners it passes all operations on."""
         with _swap:
             live, self._live = self._live, None
             if live is not None and live.adapter is self:
@@ -181,15 +181,14 @@ class LiveStoreAdapter:
 
 
 class OxigraphStoreAdapter(LiveStoreAdapter):
-    """Watches an `OxigraphStore`: a `LiveStore` takes the place of the native store inside it.
+    """Watches an `OxigraphStore`: a `LiveStore` replaces the native store inside it.
 
-    Everything in oxrdflib reaches the native store through that one attribute, its parsers and other
-    graphs over the same store too. Attach before other threads write: a write that has already begun
-    goes past the stand-in.
+    All of oxrdflib uses the native store through that one attribute, including its parsers and other graphs
+    over the store. Attach before other threads write: a write that has already started bypasses the stand-in.
     """
 
     def __init__(self, store: OxigraphStore) -> None:
-        from rdflive_stores.oxigraph.reading import read  # it needs oxrdflib, which made the store
+        from rdflive_stores.oxigraph.reading import read  # it imports oxrdflib, which is installed
 
         self._read = read
         try:
@@ -202,13 +201,13 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
             self._inner if isinstance(self._inner, LiveStore) else LiveStore(self._inner, capture_of(store))
         )
         super().__init__(live)
-        self._store = weakref.ref(store)  # weak: the store holds its adapter
+        self._store = weakref.ref(store)  # weak, because the store refers to its adapter
         self._plain: Any = plain_class(store)
         vars(store)["_store"] = live
         hook(store, self, _watched_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name the graph that queries on an rdflib graph see, by pyoxigraph's term for it."""
+        """Return the key of the graph that queries on an rdflib graph read: pyoxigraph's term."""
         key = graph_key(graph)
         if key is UNION:
             return UNION
@@ -226,30 +225,29 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
     def _prefixes(self, graph: Any, updates: Sequence[str]) -> dict[str, str]:
         if self.graph_key(graph) != DefaultGraph():
             raise UnsupportedStoreError(
-                f"Oxigraph runs updates on the dataset with its default graph, which this "
-                f"{type(graph).__name__} is not: "
-                "mirror the feed into an rdflib.Dataset over the store, without default_union"
+                f"Oxigraph runs updates on its whole dataset, and this {type(graph).__name__} is another "
+                "graph: mirror the feed into an rdflib.Dataset over the store, without default_union"
             )
         text = "\n".join(updates)
         return {
             prefix: str(namespace)
-            for prefix, namespace in graph.store.namespaces()  # those of the graph, without making terms
+            for prefix, namespace in graph.store.namespaces()  # from the store, which makes no terms
             if f"{prefix}:" in text
         }
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Name the native default graph for any dataset: Oxigraph's `GRAPH ?g` leaves out no other."""
-        default_graph(graph)  # refuses what is no dataset
+        """Return the key of the native default graph, the only one that Oxigraph's `GRAPH ?g` leaves out."""
+        default_graph(graph)  # raises for an object that is no dataset
         return DefaultGraph()
 
     def from_native(self) -> Callable[[Term], Any] | None:
-        """Give oxrdflib's conversion to rdflib's terms, made quicker."""
+        """Return a faster form of oxrdflib's conversion to rdflib's terms."""
         return self._read
 
     def detach(self) -> None:
-        """Give the store its class and its native store back; without effect when that has been done.
+        """Restore the store's class and its native store. May be repeated.
 
-        A store that keeps the cursor of a feed stays hooked, so that its queries do not see that.
+        A store with the cursor of a feed stays hooked, so that queries do not see the reserved graph.
         """
         with self.capture.lock:
             if self._live is None or not has_kept(self._live.native):
@@ -267,16 +265,16 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
             self._live = self._inner = None
 
     def release(self) -> None:
-        """Let go of the native store, so that closing a store on disk unlocks its directory."""
+        """Release the native store, so that closing a store on disk unlocks its directory."""
         self._unhook()
         self._live = self._inner = None
 
 
 @cache
 def _watched_class(plain: Any) -> Any:
-    """Make the class of a watched store: operations of several native writes become one batch.
+    """Return the class of a watched store: operations with several native writes become one batch.
 
-    Of oxrdflib's own operations that is `remove` alone; what a subclass overrides may be another.
+    Of oxrdflib's own operations only `remove` is one; methods that a subclass overrides may be others.
     """
     from oxrdflib import OxigraphStore
 
@@ -287,7 +285,7 @@ def _watched_class(plain: Any) -> Any:
     }
 
     def close(store: Any, *args: Any, **options: Any) -> None:
-        adapter = vars(store).get(ADAPTER)  # None: unhooked by another thread a moment ago
+        adapter = vars(store).get(ADAPTER)  # None if another thread has unhooked the store
         if adapter is not None:
             adapter.release()
         plain.close(store, *args, **options)

@@ -1,7 +1,7 @@
-"""Changes many quads of an Oxigraph store that is watched, and looks only at those that a pattern can match.
+"""Changes many quads of a watched Oxigraph store, and records only quads that a pattern can match.
 
-Those of a document that is loaded into an empty store are read from the store by predicate, and no others are
-looked at. Where the store held something before, asking it for each quad tells which ones are new.
+After a document is loaded into an empty store, these quads are read from the store by predicate. If the store
+is not empty, a look-up of each quad before the write finds the new ones.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def parsed(
     to_graph: NamedNode | BlankNode | DefaultGraph | None,
     options: Any,
 ) -> Iterator[Quad]:
-    """Parse as the store does on loading: blank nodes renamed, triples put into `to_graph`."""
-    native.load("", RdfFormat.N_TRIPLES, to_graph=to_graph)  # refuses what is no name of a graph
+    """Parse like `Store.load`: blank nodes are renamed, and triples go into `to_graph`."""
+    native.load("", RdfFormat.N_TRIPLES, to_graph=to_graph)  # raises for an invalid name of a graph
     quads = parse(source, syntax, rename_blank_nodes=True, **options)
     default = DefaultGraph()
     if to_graph is None or to_graph == default:
@@ -45,28 +45,28 @@ def parsed(
 
 
 def content(source: Source, path: str | os.PathLike[str] | None) -> bytes | str:
-    """Read a document that is to be parsed twice."""
+    """Read a document, so that it can be parsed twice."""
     if path is not None:
         with open(path, "rb") as file:
             return file.read()
-    assert source is not None  # noqa: S101 - the store has one or the other
+    assert source is not None  # noqa: S101 - one of the two is given
     return source if isinstance(source, bytes | str) else source.read()
 
 
 _PIECE: Final = 1024
-"""Quads of a document that are looked at together."""
+"""Number of quads of a document that are tested together."""
 _predicate: Final = attrgetter("predicate")
 _ends: Final = attrgetter("subject", "object")
 _graph: Final = attrgetter("graph_name")
 
 
 class Changing(NamedTuple):
-    """What an operation is to do; no quad is in both lists."""
+    """The quads of an operation; no quad is in both lists."""
 
     went: list[Quad]
-    """What it deletes, if it is there."""
+    """Quads to delete, if present."""
     came: list[Quad]
-    """What it inserts, if it is not there."""
+    """Quads to insert, if absent."""
 
 
 @uncollected
@@ -79,8 +79,8 @@ def change(
     *,
     may_pass: bool,
 ) -> None:
-    """Run a write that deletes and inserts quads of some graphs, and record those that went and came; if that
-    `may_pass`, those that no pattern can match are only counted.
+    """Run a write that deletes and inserts quads of some graphs, and record the real changes. If `may_pass`,
+    quads that no pattern can match are only counted.
     """
     held: list[Quad] = []
     absent: list[Quad] = []
@@ -98,8 +98,8 @@ def change(
         absent = _absent(native, wanted)
         passed = set(_absent(native, unwanted))
         write()
-    except BaseException:  # a bulk operation may have got half way
-        # a comprehension with `if` would, at Ctrl-C on Python 3.13, pass over `finally`
+    except BaseException:  # a bulk operation may be half done
+        # no comprehension with `if`: after Ctrl-C in one, Python 3.13 skips `finally`
         held = list(filterfalse(native.__contains__, held))
         passed_held = set(filterfalse(native.__contains__, passed_held))
         absent = list(filter(native.__contains__, absent))
@@ -129,9 +129,10 @@ def change(
 def load_unseen(
     native: Store, capture: Capture, load: Callable[[], None], quads: Iterable[Quad], graph: Any
 ) -> bool:
-    """Load a document inside a batch, if not all of its quads must be recorded; tells whether that was done.
+    """Load a document inside a batch without recording its quads, if no listener needs them; returns true if
+    so.
 
-    `quads` are those of the document, all of one graph, and taken only where the store holds some already.
+    `quads` are those of the document, all of one graph; they are read only if the store is not empty.
     """
     absent: set[Quad] | None = None
     capture.state |= WRITING
@@ -146,7 +147,7 @@ def load_unseen(
         if absent is None:
             return False
         load()
-    except BaseException:  # a bulk operation may have got half way
+    except BaseException:  # a bulk operation may be half done
         absent = set(filter(native.__contains__, absent or ()))
         raise
     finally:
@@ -157,7 +158,7 @@ def load_unseen(
 
 
 def _unseen(native: Store, predicates: set[Term], quads: Iterable[Quad]) -> set[Quad] | None:
-    """Give the quads that the store lacks; None where any of them has one of the predicates."""
+    """Return the quads that the store lacks; None if any quad has one of the predicates."""
     absent: set[Quad] = set()
     pieces = iter(quads)
     while piece := list(islice(pieces, _PIECE)):
@@ -171,16 +172,16 @@ def _unseen(native: Store, predicates: set[Term], quads: Iterable[Quad]) -> set[
 def _fill(
     native: Store, capture: Capture, write: Callable[[], object], predicates: Iterable[Term], graph: Any
 ) -> None:
-    """Write to a graph of an empty store, record what it holds then of these predicates, and count the rest.
+    """Write to a graph of an empty store, record its quads with these predicates, and count the others.
 
-    Nothing else can have come, so quads that no view wants are not looked at.
+    All quads in the store are new, so quads that no view needs are not read.
     """
     capture.state |= WRITING
     try:
         write()
-    finally:  # a bulk operation may have got half way
+    finally:  # a bulk operation may be half done
         count = len(native)
-        # the predicate and the graph of the quads are known, and made no second time
+        # reuses the known predicate and graph in place of new terms
         came: list[QuadTerms] = [
             (s, predicate, o, graph)
             for predicate in predicates
@@ -195,7 +196,7 @@ def _fill(
 
 
 def _parted(predicates: set[Term] | None, quads: list[Quad]) -> tuple[list[Quad], list[Quad]]:
-    """Part the quads that a view may want from the others."""
+    """Separate the quads that a view may need from the others."""
     if predicates is None:
         return quads, []
     given = set(map(_predicate, quads))
@@ -213,6 +214,6 @@ def _absent(native: Store, quads: list[Quad]) -> list[Quad]:
 
 
 def _terms(quad: Quad) -> QuadTerms:
-    """Give the terms of a quad in the form in which the store returns them."""
+    """Return the terms of a quad in the form that the store returns."""
     s, p, o, graph = quad
     return s, p, canonical(o), graph

@@ -1,6 +1,4 @@
-"""Finds what an operation on an Oxigraph store changed, by comparison, and records it in the store's
-capture.
-"""
+"""Finds the changes of an operation on an Oxigraph store by comparison, and records them."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ __all__ = ["canonical_quad", "compare", "matching", "record", "union_changes"]
 def compare(
     native: Store, capture: Capture, patterns: Callable[[], Iterable[Pattern]], write: Callable[[], object]
 ) -> None:
-    """Run the operation of a write, and record how the quads of some patterns differ before and after.
+    """Run an operation, and record the difference of the quads of some patterns before and after it.
 
-    It records even if the operation raises: the store rolls back, but something after it may have raised. An
-    open iterator of Oxigraph keeps seeing the old state at no cost.
+    The difference is recorded even if the operation raises, because the error may come after the store's
+    transaction. An open iterator of Oxigraph keeps the old state at no cost.
     """
     before: list[tuple[Pattern, Iterable[Quad]]] = []
     try:
@@ -51,7 +49,7 @@ def _record_difference(
 
 
 def record(native: Store, capture: Capture, went: Iterable[Quad], came: Iterable[Quad]) -> None:
-    """Record net changes of canonical quads inside a batch, and those of the union if wanted."""
+    """Record net changes of canonical quads inside a batch, and of the union if needed."""
     capture.record_all(-1, map(tuple, went))
     capture.record_all(1, map(tuple, came))
     if capture.wants_union:
@@ -59,19 +57,19 @@ def record(native: Store, capture: Capture, went: Iterable[Quad], came: Iterable
 
 
 def canonical_quad(quad: Quad) -> Quad:
-    """Write a quad in the form in which the store returns it."""
+    """Return a quad in the form that the store returns."""
     s, p, o, graph = quad
     term = canonical(o)
     return quad if term is o else Quad(s, p, term, graph)
 
 
 def matching(native: Store, pattern: Pattern) -> Iterable[Quad]:
-    """List the quads that match, in the form in which the store returns them."""
+    """List the matching quads in the form that the store returns."""
     s, p, o, graph = pattern
     if s is None or p is None or o is None or graph is None:
         found: Iterable[Quad] = visible(native).quads_for_pattern(s, p, o, graph)
         return found
-    # `in` takes any spelling of a number, but the quad is recorded, and listeners know the stored one
+    # `in` accepts any lexical form of a number, but listeners need the stored form
     quad = canonical_quad(Quad(s, p, o, graph))
     return (quad,) if quad in native else ()
 
@@ -80,7 +78,7 @@ _Graphs = Mapping[Triple, set[NamedNode | BlankNode | DefaultGraph]]
 
 
 def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs) -> None:
-    """Record triples that got their first graph or lost their last one."""
+    """Record triples that have got their first graph or lost their last one."""
     seen = visible(native)
     for triple in came.keys() | went.keys():
         s, p, o = triple.subject, triple.predicate, triple.object
@@ -88,7 +86,7 @@ def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs)
         is_held, was_held = False, triple in went
         for quad in seen.quads_for_pattern(s, p, o, None):
             is_held = True
-            # it was held before: it went from some graph, or this one did not just get it
+            # it was held before: a graph lost it, or this graph is not one that got it
             if was_held or quad.graph_name not in takers:
                 was_held = True
                 break
@@ -99,7 +97,7 @@ def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs)
 def union_changes(
     native: Store, went: Iterable[Quad], came: Iterable[Quad]
 ) -> Iterator[tuple[Triple, Literal[1, -1]]]:
-    """List the triples that will get their first graph or lose their last one by changes to be made."""
+    """List the triples that future changes will add to a first graph or remove from the last one."""
     going, coming = _graphs_of_triples(went), _graphs_of_triples(came)
     for triple in going.keys() | coming.keys():
         held = visible(native).quads_for_pattern(triple.subject, triple.predicate, triple.object, None)

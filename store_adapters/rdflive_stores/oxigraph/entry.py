@@ -1,4 +1,4 @@
-"""One entry of a feed on its way into an Oxigraph store."""
+"""The write of one entry of a feed to an Oxigraph store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["EntryRequest"]
 
 
 class EntryRequest:
-    """What is to be written: updates, then changes, and texts to be kept under a name.
+    """An entry: updates, then changes, and texts to keep under a name.
 
     Raises WriteRefusedError for a change that no Oxigraph store can hold.
     """
@@ -31,7 +31,7 @@ class EntryRequest:
         self._request = Request(transaction.updates, prefixes=prefixes)
 
     def touched(self) -> Iterator[Pattern]:
-        """List the patterns of quads that can change."""
+        """List patterns that cover the quads that can change."""
         patterns = self._request.patterns
         yield from patterns
         if ANYTHING not in patterns:
@@ -39,19 +39,19 @@ class EntryRequest:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `changed` tells beforehand what the entry will change: it has no updates."""
+        """True if the entry has no updates, so that `changed` returns its exact changes."""
         return not self._request.updates
 
     def changed(self, native: Store) -> tuple[list[Quad], list[Quad]]:
-        """Give the quads to delete and to insert; without updates those that really go and come."""
-        # updates come first and may insert or delete a quad, so then each change is written
+        """Return the quads to delete and to insert; without updates, only real changes."""
+        # updates run first and may insert or delete a quad, so with updates every change is written
         texts = self._request.updates
         went = [quad for quad, sign in self._signs.items() if sign < 0 and (texts or quad in native)]
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
         return went, came
 
     def foreseen(self, native: Store) -> Foreseen:
-        """Find what the entry will change."""
+        """Return the changes that the entry will make."""
         if self.is_exact:
             return Foreseen(*self.changed(native), [], [])
         request = self._request
@@ -63,7 +63,7 @@ class EntryRequest:
             )
 
     def replaced(self, native: Store, held: KeptQuads) -> tuple[list[Quad], list[Quad]]:
-        """Give the quads of the reserved graph that go and those that come."""
+        """Return the quads of the reserved graph to delete and to insert."""
         went, came = held.replaced(native, self._transaction.name, self._transaction.keep)
         return [*chain(*went.values())], [*chain(*came.values())]
 
@@ -75,7 +75,7 @@ class EntryRequest:
         came: Iterable[Quad],
         instead: Sequence[str] | None = None,
     ) -> None:
-        """Write all of it in one transaction; `instead`: other updates, where it is known what they do."""
+        """Write the entry in one transaction; `instead` are updates with the known effect of its own."""
         request = self._request
         hide_kept = instead is None and may_meet_kept(native, request)
         forgotten, remembered = held.replaced(native, self._transaction.name, self._transaction.keep)
@@ -83,7 +83,7 @@ class EntryRequest:
         updates = request.texts if instead is None else instead
         with held.following(forgotten, remembered), self._refusing(native):
             if not (went or updates) and forgotten.keys() <= remembered.keys():
-                # in a fifth of the time; if it is interrupted here, the newer texts count
+                # takes a fifth of the time; after an interruption the newer texts are valid
                 native.extend(came)
                 for quad in chain(*forgotten.values()):
                     native.remove(quad)
@@ -99,18 +99,18 @@ class EntryRequest:
 
     @contextmanager
     def _refusing(self, native: Store) -> Iterator[None]:
-        """Raise WriteRefusedError where Oxigraph understands an update, but cannot evaluate it."""
+        """Raise WriteRefusedError if Oxigraph can parse an update, but cannot evaluate it."""
         try:
             yield
         except RuntimeError as error:
             if type(error) is not RuntimeError or not self._request.updates:
                 raise
-            native.update("")  # a store that takes no update at all says so here again
+            native.update("")  # a store that accepts no update at all raises its own error
             raise WriteRefusedError(str(error)) from error
 
 
 def _quad(change: QuadTerms) -> Quad:
-    """Make the canonical quad of a change."""
+    """Return the canonical quad of a change."""
     s, p, o, graph = change
     if graph == KEPT:
         refuse_kept(graph)
@@ -119,6 +119,6 @@ def _quad(change: QuadTerms) -> Quad:
         return Quad(*terms)
     except TypeError as error:
         raise WriteRefusedError(
-            f"{terms} is no quad of Oxigraph ({error}): the subject is an IRI or blank node, the predicate "
-            "an IRI, the object any term, and the graph an IRI, a blank node or the default graph"
+            f"{terms} is not a quad of Oxigraph ({error}): the subject is an IRI or blank node, the "
+            "predicate an IRI, the object any term, and the graph an IRI, a blank node or the default graph"
         ) from error

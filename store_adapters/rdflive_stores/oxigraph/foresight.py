@@ -1,8 +1,8 @@
-"""Finds what a write will change in an Oxigraph store, before it changes anything.
+"""Finds the changes that a write will make in an Oxigraph store, before the write.
 
-An update runs in a transaction of the store that is given up at its end. Before that it passes the quads that
-it would leave to a function, and they are compared with those that the store holds. For example, of
-`DELETE { ?t :delay ?d } WHERE { ?t :delay ?d }` the quads with `:delay` that are gone at the end will go.
+The update runs in a transaction of the store that fails at its end. Before that it passes the resulting quads
+to a function, and these are compared with the quads in the store. For example, the update
+`DELETE { ?t :delay ?d } WHERE { ?t :delay ?d }` passes no quad with `:delay`, so it will delete all of them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from rdflive_stores.oxigraph.update import ANYTHING, Pattern
 __all__ = ["Foreseen", "foresee", "turn_unspelled"]
 
 _STOP: Final = NamedNode("urn:x-rdflive:stop")
-# names that no update has
+# names that no update uses
 _SEE: Final = NamedNode(f"urn:x-rdflive:see:{uuid.uuid4().hex}")
 _IN: Final = NamedNode(f"urn:x-rdflive:in:{uuid.uuid4().hex}")
-"""Stands for the default graph too, which has no name."""
+"""Also the name of the default graph, which has none."""
 _DONE: Final = Literal("done")
 _GIVE_UP: Final = f"CREATE GRAPH {_STOP} ; CREATE GRAPH {_STOP}"
-"""Fails at the second operation at the latest, and with it the whole request."""
+"""Makes the request fail, at its second operation at the latest."""
 _NOTHING: Final = f"INSERT {{ {_STOP} {_STOP} ?nothing }}"
-"""Inserts nothing, because what `_SEE` gives is unbound."""
+"""Inserts nothing, because the result of `_SEE` is unbound."""
 _TURNS_GRAPHS: Final = re.compile(r"\b(CREATE|DROP|CLEAR|MOVE|COPY|ADD|LOAD|GRAPH|WITH)\b", re.IGNORECASE)
-"""What may drop or make a graph without quads: one that is filled and emptied in one request stays too."""
+"""Words of updates that may drop or create a graph without quads, such as one that is filled and emptied."""
 _DEFAULT: Final = DefaultGraph()
 _NAMES: Final = ("?s", "?p", "?o")
 
@@ -40,24 +40,24 @@ Name: TypeAlias = NamedNode | BlankNode
 
 
 class Foreseen(NamedTuple):
-    """What a write will change."""
+    """The changes that a write will make."""
 
     went: list[Quad]
     came: list[Quad]
     dropped: list[Name]
-    """Names of graphs that go, with their quads or without any."""
+    """Names of graphs that will be dropped, with or without quads."""
     made: list[Name]
 
     @property
     def graphs(self) -> list[str]:
-        """The updates that drop and make graphs whose names SPARQL can spell."""
+        """The updates that drop and create the graphs whose names SPARQL can spell."""
         turned = [("DROP", self.dropped), ("CREATE", self.made)]
         texts = [f"{verb} SILENT GRAPH {name}" for verb, names in turned for name in names if spelled(name)]
         return [" ;\n".join(texts)] if texts else []
 
 
 def turn_unspelled(native: Store, dropped: Iterable[Name], made: Iterable[Name]) -> None:
-    """Drop and make the graphs that no update can name: blank nodes, and IRIs that were read leniently."""
+    """Drop and create the graphs that no update can name: blank nodes, and IRIs from lenient parsers."""
     for names, turn in ((dropped, native.remove_graph), (made, native.add_graph)):
         for name in names:
             if not spelled(name):
@@ -74,9 +74,9 @@ def foresee(
     hide_kept: bool = False,
     **options: Any,
 ) -> Foreseen:
-    """Find what updates, and then changes of quads, would change among the quads of some patterns.
+    """Return the changes that updates, and then changes of quads, would make to the quads of some patterns.
 
-    `options` are those of `Store.update`. Raises what the store raises for the updates.
+    `options` are those of `Store.update`. Errors of the store for the updates are raised.
     """
     patterns = _readable(patterns)
     turns_graphs = any(_TURNS_GRAPHS.search(text) for text in updates)
@@ -112,14 +112,14 @@ def foresee(
 
 
 def _readable(patterns: Iterable[Pattern]) -> list[Pattern]:
-    """Give patterns that SPARQL can spell, and that match the same or more."""
+    """Return patterns that SPARQL can spell, and that match at least the same quads."""
     listed = list(dict.fromkeys(patterns))
     constants = {term for pattern in listed for term in pattern if term is not None and term != _DEFAULT}
     return [ANYTHING] if ANYTHING in listed or None in map(spelled, constants) else listed
 
 
 def _looks(patterns: list[Pattern]) -> Iterator[str]:
-    """Write the groups of patterns that pass the quads that match to the function."""
+    """Write the graph patterns that pass the matching quads to the function."""
     triples: list[str] = []
     quads: list[str] = []
     for s, p, o, graph in patterns:
@@ -147,14 +147,14 @@ def _text(term: Any) -> str:
 
 
 def _see(triple: Iterable[str], graph: Any) -> str:
-    """Pass a quad as a triple whose object is a triple: the function takes one term.
+    """Write the call that passes a quad as one term: a triple whose object is a triple.
 
-    No Python code is called, as Ctrl-C inside it would be taken for an error of SPARQL.
+    The function is no Python code, because Ctrl-C inside Python code would become an error of SPARQL.
     """
     return f"BIND({_SEE}(TRIPLE({graph}, {_IN}, TRIPLE({', '.join(triple)}))) AS ?nothing)"
 
 
-def _quad(told: Triple) -> Quad:
-    within: Any = told.object
-    graph: Any = _DEFAULT if told.subject == _IN else told.subject
+def _quad(seen: Triple) -> Quad:
+    within: Any = seen.object
+    graph: Any = _DEFAULT if seen.subject == _IN else seen.subject
     return Quad(within.subject, within.predicate, within.object, graph)

@@ -1,8 +1,8 @@
-"""Updates that name each quad which they insert or delete, read by Oxigraph's parser of TriG.
+"""Reads updates of INSERT DATA and DELETE DATA by Oxigraph's TriG parser.
 
-That takes less than it takes the store to run the update; to make the terms in Python takes several times as
-long. Between the braces of a block of data stands what TriG has between braces too, as far as the tokens go
-that are let through here. What that parser refuses is left to SPARQL.
+That takes less time than the update itself; making the terms in Python would take several times as long. With
+the tokens accepted here, the content of a data block is also valid TriG with the same meaning. Any other
+request is left to the SPARQL parser.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rdflive_stores.oxigraph.changes import canonical_quad
 
 __all__ = ["read_ground"]
 
-# no codes such as \u007D: Oxigraph reads them before it looks for tokens
+# no escapes such as \u007D, because Oxigraph decodes them before it splits the text into tokens
 _GAP: Final = r"(?:[ \t\r\n]|\#[^\n\r\\]*+)*+"
 _SPACE: Final = rf"(?=[ \t\r\n\#]){_GAP}"
 _IRI: Final = r"<[^<>\"{}|^`\\\x00-\x20]*>"
 _PREFIX: Final = r"(?:[A-Za-z](?:[A-Za-z0-9_.\-]*[A-Za-z0-9_\-])?)?:"
-# the store's own parser takes dots at one place of a name
+# Oxigraph's parser accepts dots at one place of a name
 _REST: Final = r"[A-Za-z0-9_:\-]"
 _NAME: Final = rf"{_PREFIX}(?:[A-Za-z0-9_:]{_REST}*+(?:\.++{_REST}++)?+(?!\.++{_REST}))?"
 _STRING: Final = "|".join(
@@ -35,13 +35,13 @@ _LITERAL: Final = rf"(?:{_STRING})(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^(?:{_IRI}|
 _NUMBER: Final = r"[+\-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+\-]?[0-9]+)?"
 _WORD: Final = rf"(?:{_NUMBER}|a|true|false)(?=[ \t\r\n;,}}\])]|\.[ \t\r\n}}])"
 _PLAIN: Final = (
-    # what most statements are, in one piece
+    # the most frequent form of a statement as one token
     rf"{_IRI}[ \t]*{_IRI}[ \t]*(?:{_IRI}|\"[^\"\\\n\r]+\")[ \t]*\.(?![0-9])"
     rf"|{_IRI}|{_LITERAL}|{_WORD}|{_NAME}|[.;,]"
 )
 # `_:x.GRAPH` is one label
 _LABEL: Final = r"_:[A-Za-z0-9]++(?!\.*[A-Za-z0-9_\-])"
-# a hundred at a time: for each that a pattern may give back Python keeps notes
+# a hundred at a time, because Python's matcher needs memory for each repetition
 _TOKENS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN})){{1,100}}")
 _TOKENS_AND_BLANKS: Final = re.compile(rf"(?:{_GAP}(?:{_PLAIN}|{_LABEL}|[\[\]()])){{1,100}}")
 _BEGIN: Final = re.compile(
@@ -57,10 +57,9 @@ _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^<>\"{}|^`\\\x00-\x20]
 
 
 def read_ground(text: str, prefixes: Mapping[str, str] | None, base_iri: str | None) -> Changing | None:
-    """Read a request of INSERT DATA and DELETE DATA alone; None for one that SPARQL's parser is to read.
+    """Read a request of INSERT DATA and DELETE DATA alone; None if the SPARQL parser must read it.
 
-    The arguments are those of `Store.update`, which would take the same quads from the text; blank nodes are
-    new ones.
+    The arguments are those of `Store.update`, which would read the same quads. Blank nodes are new.
 
     >>> read_ground("PREFIX e: <urn:> INSERT DATA { e:IC5 e:late true } ;", None, None).came[0].predicate
     <NamedNode value=urn:late>
@@ -68,7 +67,7 @@ def read_ground(text: str, prefixes: Mapping[str, str] | None, base_iri: str | N
     """
     try:
         declared = _declared(tuple((prefixes or {}).items()))
-    except TypeError:  # the store says what is wrong with it
+    except TypeError:  # the store raises the error
         return None
     documents = None if declared is None or type(text) is not str else _documents(text, declared)
     if documents is None:
@@ -77,17 +76,17 @@ def read_ground(text: str, prefixes: Mapping[str, str] | None, base_iri: str | N
     try:
         for verb, document in documents:
             quads[verb] += parse(document, RdfFormat.TRIG, base_iri=base_iri, rename_blank_nodes=True)
-    except (SyntaxError, ValueError, AttributeError):  # the last for a lone surrogate, as it looks for a file
+    except (SyntaxError, ValueError, AttributeError):  # the last for a lone surrogate
         return None
     went, came = quads.values()
     if went and came and not {*map(canonical_quad, went)}.isdisjoint(map(canonical_quad, came)):
-        return None  # the last operation decides, and an empty graph may stay
+        return None  # the order of the operations matters, and an empty graph may remain
     return Changing(went, came)
 
 
 @lru_cache(16)
 def _declared(prefixes: tuple[tuple[str, str], ...]) -> str | None:
-    """Declare prefixes; None where the store may refuse one that TriG takes."""
+    """Write the declarations of prefixes; None if the store may refuse one that TriG accepts."""
     lines = []
     for prefix, iri in prefixes:
         if not (_DECLARED.fullmatch(f"{prefix}:") and isinstance(iri, str) and _ABSOLUTE.fullmatch(iri)):
@@ -97,10 +96,10 @@ def _declared(prefixes: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def _documents(text: str, declared: str) -> list[tuple[str, str]] | None:
-    """Give the operations as documents, with their verbs."""
+    """Return the verb and the TriG document of each operation; None if the request is not ground."""
     found = _operations(text, declared, _TOKENS)
     if found is None:
-        # no label may stand in two operations, nor a blank node in what is deleted
+        # SPARQL forbids a label in two operations, and blank nodes in DELETE DATA
         found = _operations(text, declared, _TOKENS_AND_BLANKS)
         if found is not None and [verb for verb, _ in found] != ["INSERT"]:
             return None
@@ -117,7 +116,7 @@ def _operations(text: str, declared: str, tokens: re.Pattern[str]) -> list[tuple
         if begin is None or data is None or behind is None:
             return None
         if found and begin["prologue"]:
-            return None  # the store itself takes one prologue
+            return None  # the store accepts only one prologue
         declared += begin["prologue"] + "\n"
         found.append((begin["verb"].upper(), declared + data[0]))
         at = behind.end()
@@ -125,7 +124,7 @@ def _operations(text: str, declared: str, tokens: re.Pattern[str]) -> list[tuple
 
 
 def _data(text: str, at: int, tokens: re.Pattern[str]) -> tuple[str, int] | None:
-    """Write as TriG what stands behind a brace; gives where the brace is closed."""
+    """Return the content of a data block as TriG, and the position after its closing brace."""
     parts: list[str] = []
     while True:
         end = _end(text, at, tokens)

@@ -1,9 +1,9 @@
-"""The reserved graph of an Oxigraph store, which holds what feeds keep beside the data.
+"""The reserved graph of an Oxigraph store, which holds the texts that feeds keep beside the data.
 
 An entry is a quad: the feed's name, the key, and the text as JSON, which can represent any Python string.
-Behind the text stands how many of the key came before it, unless it is the first. Of several quads for a key
-that of the highest number counts: so a text is replaced by one insert, and the older quad may go later.
-Asking whether the graph exists takes a fraction of the time of any other operation.
+From the second text of a key on, a number follows the JSON. Of several quads for a key the one with the
+highest number is valid. So one insert replaces a text, and the older quad can be deleted later. Testing if
+the graph exists takes a fraction of the time of any other operation.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ KEPT: Final = NamedNode("urn:x-rdflive:kept")
 _NAME: Final = "urn:x-rdflive:name:"
 _KEY: Final = "urn:x-rdflive:key:"
 _HINT: Final = "x-rdflive"
-"""Part of the reserved name; a text that names the graph literally contains it."""
+"""Part of the reserved name. A text that names the graph contains it literally."""
 _decode: Final = json.JSONDecoder().raw_decode
 
 
 def has_kept(native: Store) -> bool:
-    """True once something was kept in the store, so that the reserved graph must be hidden."""
+    """True if the store has the reserved graph, which must be hidden."""
     return native.contains_named_graph(KEPT)
 
 
@@ -44,7 +44,7 @@ def kept_quads(native: Store) -> list[Quad]:
 
 
 def kept_entries(native: Store, name: str) -> dict[str, str]:
-    """Give the texts kept under a name, by their keys; raises WriteRefusedError where a key has two."""
+    """Return the texts kept under a name, by key; raises WriteRefusedError if a key has two valid texts."""
     quads: Iterable[Any] = native.quads_for_pattern(_iri(_NAME, name), None, None, KEPT)
     return {key: _read(found[-1])[1] for (_, key), found in _by_place(quads).items()}
 
@@ -52,21 +52,21 @@ def kept_entries(native: Store, name: str) -> dict[str, str]:
 _Place: TypeAlias = tuple[str, str]
 """A name and a key."""
 _Places: TypeAlias = dict[_Place, list[Quad]]
-"""The quads of each place, the one that counts last."""
+"""The quads of each place; the last one is valid."""
 
 
 class KeptQuads:
-    """The quads of the reserved graph by name and key, read once and then followed.
+    """A cache of the quads of the reserved graph, by name and key.
 
-    Without this, an in-memory Oxigraph asked for one quad would pass over all that it ever held: the old
-    cursors of a whole feed.
+    Without it, an in-memory Oxigraph would scan all deleted quads at each look-up: the old cursors of a whole
+    feed.
     """
 
     def __init__(self) -> None:
         self._quads: _Places | None = None
 
     def replaced(self, native: Store, name: str, keep: Mapping[str, str | None]) -> tuple[_Places, _Places]:
-        """Give the quads that go and those that come, by their places, when texts are kept under a name."""
+        """Return the quads to delete and to insert, by place, in order to keep texts under a name."""
         places = {(name, key): text for key, text in keep.items()}
         held = self._follow(native, places)
         went: _Places = {}
@@ -82,9 +82,9 @@ class KeptQuads:
 
     @contextmanager
     def following(self, went: _Places, came: _Places) -> Iterator[None]:
-        """Take over what was replaced once the block has written it; if it raises, the quads are read again.
+        """Update the cache after the block has written the changes; if it raises, the quads are read again.
 
-        Ctrl-C may come at any moment, so between the two assignments nothing counts as known.
+        Ctrl-C may come at any moment, so the cache is empty between the two assignments.
         """
         quads, self._quads = self._quads, None
         yield
@@ -95,11 +95,11 @@ class KeptQuads:
         self._quads = quads
 
     def forget(self) -> None:
-        """Read the quads again when they are needed, because another stand-in may have written some."""
+        """Empty the cache, because another stand-in may have written quads."""
         self._quads = None
 
     def _follow(self, native: Store, places: Iterable[_Place]) -> _Places:
-        """Give all quads; they are read again if one of these positions is not as it was left."""
+        """Return all quads; they are read again if the store lacks a cached quad of one of these places."""
         quads = self._quads
         if quads is None or any(quad not in native for place in places for quad in quads.get(place, ())):
             quads = self._quads = _by_place(kept_quads(native))
@@ -107,7 +107,7 @@ class KeptQuads:
 
 
 def _by_place(quads: Iterable[Any]) -> _Places:
-    """Sort the quads by name and key. Refuse two that both seem to be what was kept last."""
+    """Group the quads by name and key; raises WriteRefusedError if two have the highest number."""
     places: _Places = {}
     for quad in quads:
         places.setdefault(_place(quad), []).append(quad)
@@ -125,7 +125,7 @@ def _by_place(quads: Iterable[Any]) -> _Places:
 
 
 def _quad(place: _Place, text: str, old: Sequence[Any]) -> Quad:
-    """Make the quad of a text; one that it takes the place of knows the terms for name and key."""
+    """Return the quad of a text; it reuses the terms of the quad that it replaces."""
     subject = old[-1].subject if old else _iri(_NAME, place[0])
     predicate = old[-1].predicate if old else _iri(_KEY, place[1])
     number = f" {_read(old[-1])[0] + 1}" if old else ""
@@ -133,7 +133,7 @@ def _quad(place: _Place, text: str, old: Sequence[Any]) -> Quad:
 
 
 def _read(quad: Any) -> tuple[int, str]:
-    """Give the number of a quad, and its text."""
+    """Return the number of a quad, and its text."""
     text, end = _decode(quad.object.value)
     return int(quad.object.value[end:] or 0), text
 
@@ -144,7 +144,7 @@ def _place(quad: Any) -> _Place:
 
 
 def refuse_kept(graph: Any) -> None:
-    """Refuse to write to a graph if it is the reserved one."""
+    """Raise WriteRefusedError if a graph is the reserved one."""
     if graph == KEPT:
         raise WriteRefusedError(
             f"{KEPT} is reserved: rdflive keeps the cursors of mirrored feeds in that graph; write to a "
@@ -157,7 +157,7 @@ def may_meet_kept(native: Store, request: Request) -> bool:
 
     Raises WriteRefusedError for updates that name it.
     """
-    # the store itself refuses what is no string
+    # the store itself refuses a text that is no string
     if not has_kept(native) and not any(_HINT in str(text) for text in request.updates):
         return False
     graphs = request.graphs

@@ -1,4 +1,4 @@
-"""The terms that users of oxrdflib read: as oxrdflib makes them of the store's, but not each time again."""
+"""Converts the store's terms to rdflib's like oxrdflib, but faster."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["read"]
 _XSD_STRING: Final = URIRef(XSD.string)
 _STRING: Final = NamedNode(_XSD_STRING)
 _is_odd: Final = re.compile(r'[<>" {}|\\^`]').search
-"""Finds what rdflib warns of in an IRI."""
+"""Finds the characters in an IRI for which rdflib logs a warning."""
 _text: Final = str.__new__
 
 
 def read(term: Any) -> Any:
-    """Give what oxrdflib gives for a term of the store.
+    """Return oxrdflib's term for a term of the store.
 
-    IRIs, blank nodes and plain strings are put together here, for rdflib tries several readings of each of
-    them; other literals, which often come again, are kept for a while.
+    IRIs, blank nodes and plain strings are built here, without rdflib's checks. Other literals, which often
+    repeat, are cached.
 
     >>> read(Literal("late")).n3()
     '"late"^^<http://www.w3.org/2001/XMLSchema#string>'
@@ -44,5 +44,5 @@ def read(term: Any) -> Any:
 
 
 @lru_cache(4096)
-def _literal(term: Literal, normalize: bool) -> Any:  # noqa: ARG001 - rdflib looks at it
+def _literal(term: Literal, normalize: bool) -> Any:  # noqa: ARG001 - part of the cache's key
     return from_ox(term)

@@ -1,7 +1,7 @@
-"""Several SPARQL updates and changes of quads as one native request, which is applied wholly or not at all.
+"""Several SPARQL updates and changes of quads as one atomic native request.
 
 INSERT DATA renames blank nodes, and DELETE DATA refuses them. So quads with blank nodes, and terms that
-SPARQL text cannot safely hold, are passed by number, through custom functions that the request calls.
+SPARQL text cannot safely express, are passed by number through custom functions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IRI: Final = r'<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*>'
 _STRING: Final = r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"'
 _LITERAL: Final = rf"{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"
 _GROUND: Final = re.compile(rf"({_IRI} {_IRI} (?:{_IRI}|{_LITERAL}))(?: ({_IRI}))?")
-"""A quad as pyoxigraph prints it, if SPARQL reads the same quad from that text."""
+"""A quad printed by pyoxigraph that SPARQL reads as the same quad."""
 _TERM: Final = re.compile(rf"{_IRI}|{_LITERAL}")
 
 
@@ -40,24 +40,24 @@ def execute(
     then: Sequence[str] = (),
     **options: Any,
 ) -> None:
-    """Run updates, then delete and insert quads, in one transaction; raises what the store raises.
+    """Run updates, then delete and insert quads, in one transaction; errors of the store are raised.
 
-    The updates are `Request.texts`, or others that the store understands and that need no prologue. With
-    `hide_kept` they find no reserved graph, and whatever they do the graph is what it was, but for the quads
-    given. `then` are operations that run at the end. `options` are those of `Store.update`. Raises
-    WriteRefusedError for an update in a language that only Oxigraph knows, if it cannot be part of a request.
+    The updates are `Request.texts`, or other updates without prologue. With `hide_kept` the updates see no
+    reserved graph and cannot change it; only the given quads can. `then` are operations that run at the end.
+    `options` are those of `Store.update`. Raises WriteRefusedError for an update in Oxigraph's own syntax
+    that cannot be part of a larger request.
     """
     went, came = list(went), list(came)
     if len(updates) == 1 and not (went or came or hide_kept or then):
         native.update(updates[0], **options)
         return
     if hide_kept:
-        # first so that the updates do not find the graph, then for what they may have put into it
+        # before the updates, so that they do not see the graph, and after them, to remove their quads in it
         updates = [_DROP, *updates, _DROP]
         came = [*dict.fromkeys([*kept_quads(native), *came]).keys() - set(went)]
     try:
         _run(native, updates, went, came, _ground, then, options)
-    except SyntaxError:  # the updates were checked, so it is a term that was read leniently once
+    except SyntaxError:  # the updates are valid, so a term comes from a lenient parser
         try:
             _run(native, updates, went, came, _never, then, options)
         except SyntaxError as error:
@@ -85,17 +85,17 @@ def _run(
     graphs = {Literal(number): quad.graph_name for number, quad in enumerate(numbered)}
     functions = {
         **(options.get("custom_functions") or {}),
-        # no Python code: Ctrl-C inside it would be taken for an error of SPARQL, and a quad be left out
+        # no Python code: Ctrl-C inside it would become an error of SPARQL, and a quad would be left out
         _TRIPLE: triples.__getitem__,
         _GRAPH: graphs.__getitem__,
     }
-    # behind line feeds, because an update may end in a comment
+    # after line feeds, because an update may end in a comment
     text = "\n;\n".join(filter(None, (*updates, *changes)))
     native.update(text, **{**options, "custom_functions": functions})
 
 
 def _changes(verb: str, quads: Iterable[Quad], spell: _Spell, numbered: list[Quad]) -> Iterator[str]:
-    """Write the operations that insert or delete quads, and number those that SPARQL cannot spell."""
+    """Write the operations that insert or delete quads, and number the quads that SPARQL cannot spell."""
     spelled: list[str] = []
     rest: dict[bool, list[str]] = {False: [], True: []}
     for quad in quads:
@@ -120,13 +120,13 @@ _TERMS: Final = (
 
 
 def spelled(term: Any) -> str | None:
-    """Write an IRI or a literal as SPARQL reads it; None for what it would not read as the same term."""
+    """Return the text of an IRI or a literal; None if SPARQL would not read the same term from it."""
     text = str(term)
     return text if _TERM.fullmatch(text) else None
 
 
 def _ground(quad: Quad) -> str | None:
-    """Write a quad for a DATA block; None if it has a blank node or an unusual term."""
+    """Write a quad for a data block; None if it has a blank node or an unusual term."""
     match = _GROUND.fullmatch(str(quad))
     if match is None:
         return None
@@ -135,4 +135,4 @@ def _ground(quad: Quad) -> str | None:
 
 
 def _never(quad: Quad) -> None:
-    """Write no quad in a DATA block; used if none may be."""
+    """Return None, so that every quad is passed by number."""

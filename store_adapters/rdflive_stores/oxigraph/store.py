@@ -1,7 +1,7 @@
-"""The stand-in for a `pyoxigraph.Store`: it has the same methods, and every change passes a capture.
+"""The stand-in for a `pyoxigraph.Store`: it has the same methods, and records every change.
 
-A native store can be neither subclassed nor patched, so what is written to it directly is not seen. The
-module is long because it repeats the whole interface.
+A native store can be neither subclassed nor patched, so direct writes to it are not seen. The module is long
+because it repeats the whole interface.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
 
 def _loader(load: str, write: str) -> Any:
-    """Make a method that adds a document: by the native `load`, or by `write` once it is parsed here."""
+    """Return a method that adds a document: by the native `load`, or parsed here and added by `write`."""
 
     def method(
         self: LiveStore,
@@ -52,7 +52,7 @@ def _loader(load: str, write: str) -> Any:
         refuse_kept(to_graph)
         native, options = self.native, {"path": path, "base_iri": base_iri, "lenient": lenient}
         has_one_graph = isinstance(format, RdfFormat) and not format.supports_datasets
-        may_pass = has_one_graph or load == "bulk_load"  # `load` is all or none: it must know the graphs
+        may_pass = has_one_graph or load == "bulk_load"  # `load` is atomic: it must know the graphs first
         if not (
             may_pass and self._unchecked(getattr(native, load), input, format, to_graph=to_graph, **options)
         ):
@@ -67,10 +67,10 @@ def _loader(load: str, write: str) -> Any:
 
 
 class LiveStore:
-    """Stands in for a `pyoxigraph.Store` (a new one in memory by default) and sees all it changes.
+    """Stands in for a `pyoxigraph.Store` (a new one in memory by default) and records its changes.
 
-    Arguments, results and errors are the store's own; where several quads are inserted they are all
-    taken from their iterable or parsed before the first one is written.
+    Arguments, results and errors are those of the store. Methods that insert several quads read or parse them
+    all before the first write.
 
     >>> live = LiveStore()
     >>> live.add(Quad(NamedNode("http://e/IC5"), NamedNode("http://e/delay"), NamedNode("http://e/none")))
@@ -105,7 +105,7 @@ class LiveStore:
         refuse_kept(graph_name)
         if self.capture.judge is None:
             self.native.add_graph(graph_name)
-        else:  # a batch that is refused takes it back
+        else:  # a refused batch undoes it
             self._compare(list, partial(self.native.add_graph, graph_name), lambda _: self._with(graph_name))
 
     def _with(self, name: GraphName) -> Foreseen:
@@ -120,12 +120,12 @@ class LiveStore:
         if elsewhere or not alone or not isinstance(quad, Quad):
             self._write_one(1, quad)
             return
-        with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
+        with capture.lock:  # `_write_one` inlined, because rdflib graphs add quad by quad
             state, judge = capture.state, capture.judge
             is_quick = state <= OPEN and (judge is None or not (state or judge.wants(quad.predicate)))
             if is_quick:
                 native = self.native
-                # no `finally`: what interrupts this must leave the flag, see `Capture`
+                # no `finally`: an interruption must leave the flag, see `Capture`
                 capture.state = state | WRITING
                 if quad in native:
                     native.add(quad)
@@ -147,11 +147,11 @@ class LiveStore:
         self._write_one(-1, quad)
 
     def extend(self, /, quads: Iterable[Quad]) -> None:
-        """Add quads, all or none."""
+        """Add quads atomically."""
         self._insert(self.native.extend, list(quads))
 
     def bulk_extend(self, /, quads: Iterable[Quad]) -> None:
-        """Add many quads; they are kept in memory until they are written only while something listens."""
+        """Add many quads. While something listens, they are first collected in memory."""
         if not self._unchecked(self.native.bulk_extend, quads):
             self._insert(self.native.bulk_extend, list(quads))
 
@@ -168,7 +168,7 @@ class LiveStore:
         custom_functions: dict[NamedNode, Callable[..., Any]] | None = None,
         custom_aggregate_functions: dict[NamedNode, Callable[[], Any]] | None = None,
     ) -> None:
-        """Execute a SPARQL update, all or nothing."""
+        """Execute a SPARQL update atomically."""
         options: dict[str, Any] = {
             "base_iri": base_iri,
             "prefixes": prefixes,
@@ -188,7 +188,7 @@ class LiveStore:
         changes = None if calls_functions else read_ground(update, prefixes, base_iri)
         if changes is None:
             self.capture.write(write)
-        elif len(changes.went) + len(changes.came) == 1:  # such a commit has a shorter way
+        elif len(changes.went) + len(changes.came) == 1:  # the faster path for one quad
             (self.remove if changes.went else self.add)(*chain(*changes))
         elif changes.went:
             self._change(partial(self.native.update, update, base_iri=base_iri, prefixes=prefixes), changes)
@@ -202,7 +202,7 @@ class LiveStore:
     def _update(self, update: str, request: Request, options: dict[str, Any]) -> None:
         native = self.native
         hide_kept = may_meet_kept(native, request)
-        if self.capture.idle and not hide_kept:  # it need not be read
+        if self.capture.idle and not hide_kept:  # without listeners it need not be parsed
             native.update(update, **options)
         else:
             execute(native, request.texts, hide_kept=hide_kept, **request.options)
@@ -212,12 +212,12 @@ class LiveStore:
         self._write(EntryWrite(self, EntryRequest(transaction, prefixes)))
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give the texts that `write` kept under a name, as they are in the store now."""
+        """Return the texts that `write` kept under a name, read from the store."""
         self.held.forget()
         return kept_entries(self.native, name)
 
     def clear(self, /) -> None:
-        """Remove everything."""
+        """Remove all quads and graphs."""
         self._compare(lambda: [ANYTHING], self._clear, lambda _: self._without(ANYTHING, self.named_graphs()))
 
     def _clear(self) -> None:
@@ -247,7 +247,7 @@ class LiveStore:
         )
 
     def _without(self, pattern: Pattern, dropped: Iterable[Any]) -> Foreseen:
-        """Give what it changes that the quads of a pattern go, and graphs."""
+        """Return the changes of removing the quads of a pattern, and dropping graphs."""
         names = [name for name in dropped if self.native.contains_named_graph(name)]
         return Foreseen(list(matching(self.native, pattern)), [], names, [])
 
@@ -273,12 +273,12 @@ class LiveStore:
         return self.native.__reduce_ex__(protocol)  # raises: a native store can be neither pickled nor copied
 
     def _locked(self) -> AbstractContextManager[object]:
-        """Give a context manager that holds the lock, and that notices threads which wait for each other."""
+        """Return a context manager that holds the lock, and detects threads that wait for each other."""
         capture = self.capture
         return capture.lock if thread.batch in (None, capture) else capture.reading()
 
     def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
-        """Pass an operation straight to the store if nothing listens; tells whether that was done."""
+        """Run an operation directly on the store if nothing listens; returns true if it was run."""
         capture = self.capture
         with self._locked():
             if capture.idle:
@@ -287,9 +287,9 @@ class LiveStore:
         return False
 
     def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
-        """Do as `_unheard` with quads that are not looked at, unless the reserved graph holds something.
+        """Do as `_unheard` with quads that are not checked, unless the reserved graph exists.
 
-        If they turn out to have created that graph, it is dropped, and the error says so.
+        If the quads create that graph, it is dropped, and WriteRefusedError is raised.
         """
         with self._locked():
             if has_kept(self.native):
@@ -305,15 +305,15 @@ class LiveStore:
             return is_done
 
     def _write(self, write: NativeWrite) -> None:
-        """Make a write; one that nothing listens to is passed straight to the store."""
+        """Make a write; without listeners it runs directly on the store."""
         if not self._unheard(write.native):
             self.capture.write(write)
 
     def _write_one(self, sign: Literal[1, -1], quad: Quad) -> None:
-        """Write one quad, and record it if that changed something."""
+        """Write one quad, and record a real change."""
         native = self.native.add if sign > 0 else self.native.remove
         if not isinstance(quad, Quad):
-            native(quad)  # the store itself refuses what is no quad
+            native(quad)  # the store raises for an argument that is no quad
         refuse_kept(quad.graph_name)
         if not self._unheard(native, quad):
             self.capture.write(OneQuad(self, sign, quad), is_single=True)
@@ -322,8 +322,8 @@ class LiveStore:
         self._change(partial(write, quads), Changing([], quads))
 
     def _change(self, write: Callable[[], object], changes: Changing) -> None:
-        """Pass on an operation that deletes and inserts quads, and record those that went and came."""
-        # the store refuses what is no quad
+        """Run an operation that deletes and inserts quads, and record the real changes."""
+        # the store raises for an argument that is no quad
         graphs = {getattr(quad, "graph_name", None) for quad in chain(*changes)}
         for graph in graphs:
             refuse_kept(graph)
@@ -348,11 +348,11 @@ class LiveStore:
         write: Callable[[], None],
         foresee: Callable[[list[Pattern]], Foreseen],
     ) -> None:
-        """Run an operation and record how the quads of some patterns differ before and after."""
+        """Run an operation, and record the difference of the quads of some patterns before and after it."""
         self._write(Compared(self, touched, write, foresee))
 
     def undo(self, changes: Changes) -> None:
-        """Undo the net changes of the open batch in one transaction; it is recorded."""
+        """Undo the net changes of the open batch in one recorded transaction."""
         native, capture = self.native, self.capture
         quads = {Quad(*quad): sign for quad, sign in changes.items() if quad[3] is not UNION}  # type: ignore[arg-type]
         went = [quad for quad, sign in quads.items() if sign > 0]

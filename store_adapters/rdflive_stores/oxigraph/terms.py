@@ -1,6 +1,4 @@
-"""Terms for Oxigraph: rdflib's to pyoxigraph's and back, and any lexical form to the one that the
-store keeps.
-"""
+"""Conversions between terms of rdflib and pyoxigraph, and to the lexical forms that Oxigraph stores."""
 
 from __future__ import annotations
 
@@ -22,13 +20,13 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _STRING: Final = NamedNode(_XSD + "string")
 _BINARY: Final = frozenset({NamedNode(_XSD + "double"), NamedNode(_XSD + "float")})
 _SPECIAL: Final = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}
-"""How rdflib writes special numbers that it computes, and how XML Schema does."""
+"""rdflib's spelling of special numbers that it computes → that of XML Schema."""
 _PLAIN: Final = frozenset({_STRING, NamedNode(_XSD + "anyURI")})
 
 
-# Spellings that Oxigraph gives back unchanged: the canonical ones, and some invalid ones, which it keeps
-# as they are. They only save a round trip: what does not match makes one. Doubles of up to 15 digits:
-# beyond, several spellings may be shortest, and Oxigraph and Python choose differently.
+# Lexical forms that Oxigraph returns unchanged: canonical forms, and some invalid forms. A match saves a
+# round trip through a store. Doubles have up to 15 digits here, because longer ones may have several shortest
+# forms.
 _ZONE: Final = r"(?:Z|[+-](?!00:00)\d\d:\d\d)?"
 _DATE: Final = r"(?!0000)\d{4}-\d\d-\d\d"
 _UNCHANGED: Final[dict[NamedNode, Callable[[str], object]]] = {
@@ -45,7 +43,7 @@ _UNCHANGED: Final[dict[NamedNode, Callable[[str], object]]] = {
 
 
 def canonical(term: Any) -> Any:
-    """Spell a term as the store gives it back: `"01"^^xsd:integer` is `"1"^^xsd:integer` there.
+    """Return a term in the form that the store returns: `"1"^^xsd:integer` for `"01"^^xsd:integer`.
 
     >>> str(canonical(Literal("01", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#byte"))))
     '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -63,7 +61,7 @@ def canonical(term: Any) -> Any:
 
 @lru_cache(4096)
 def _stored(term: Literal | Triple) -> Any:
-    """Put a term into a store and read it back: only the store knows which form it keeps."""
+    """Return the form of a term after a round trip through a store."""
     store = Store()
     store.add(Quad(_ANY, _ANY, term))
     return next(store.quads_for_pattern(None, None, None, None)).object
@@ -73,14 +71,14 @@ _ANY: Final = NamedNode("urn:x-rdflive:any")
 
 
 def to_native(term: Any) -> Any:
-    """Turn a term of rdflib or pyoxigraph, or one that `to_value` gave, into the store's canonical term.
+    """Turn a term of rdflib or pyoxigraph, or a result of `to_value`, into the store's canonical term.
 
-    A term that no Oxigraph store can hold, such as a variable or a relative IRI, raises ValueError.
+    Raises ValueError for a term that Oxigraph cannot hold, such as a variable or a relative IRI.
 
     >>> str(to_native(rdflib.term.Literal(True)))
     '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
     """
-    if isinstance(term, rdflib.term.URIRef):  # first, for most terms are IRIs
+    if isinstance(term, rdflib.term.URIRef):  # first, because most terms are IRIs
         return NamedNode(term)
     if isinstance(term, (NamedNode, BlankNode, Literal, Triple)):
         return canonical(term)
@@ -95,16 +93,17 @@ def to_native(term: Any) -> Any:
         spelling = _SPECIAL.get(term, term) if datatype in _BINARY else term
         return canonical(Literal(spelling, datatype=datatype, language=term.language))
     raise ValueError(
-        f"{term!r} is no term of a triple in Oxigraph; give an IRI, a blank node or a literal, "
+        f"{term!r} is not a term of a triple in Oxigraph; give an IRI, a blank node or a literal, "
         "of rdflib or of pyoxigraph"
     )
 
 
 def to_rdflib(term: Any) -> Any:
-    """Turn a store's term into rdflib's, in the same spelling whatever `rdflib.NORMALIZE_LITERALS` says.
+    """Turn a store's term into rdflib's, with the same lexical form regardless of
+    `rdflib.NORMALIZE_LITERALS`.
 
-    A plain string has no datatype in rdflib's functions, some of which refuse xsd:string. A triple, and
-    a string with a direction, are more than rdflib can hold: they raise ValueError.
+    A plain string gets no datatype, because some functions of rdflib refuse xsd:string. Raises ValueError for
+    a triple and for a string with a direction, which rdflib cannot hold.
 
     >>> to_rdflib(Literal("01", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#byte"))).n3()
     '"01"^^<http://www.w3.org/2001/XMLSchema#byte>'
@@ -115,7 +114,7 @@ def to_rdflib(term: Any) -> Any:
         return rdflib.term.BNode(term.value)
     if not isinstance(term, Literal) or term.direction is not None:
         raise ValueError(
-            f"{term!r} is no term of rdflib, which knows IRIs, blank nodes and literals without direction"
+            f"rdflib cannot hold {term!r}: it has IRIs, blank nodes and literals without direction"
         )
     if term.language is not None:
         return rdflib.term.Literal(term.value, lang=term.language)
@@ -125,7 +124,7 @@ def to_rdflib(term: Any) -> Any:
 
 
 def to_value(term: Any) -> Any:
-    """Turn a store's term into one that expressions compute with: one of rdflib, or one that it lacks.
+    """Turn a store's term into a value of expressions: a term of rdflib, or one of RDF 1.2 that rdflib lacks.
 
     >>> to_value(Literal("hi", language="en", direction=BaseDirection.LTR)).n3()
     '"hi"@en--ltr'
@@ -141,19 +140,19 @@ def to_value(term: Any) -> Any:
 
 
 def to_parts(term: Any) -> tuple[str, str] | None:
-    """Give the datatype's IRI and the lexical form of a literal; None for other terms.
+    """Return the datatype's IRI and the lexical form of a literal; None for other terms.
 
     >>> to_parts(Literal(7)), to_parts(NamedNode("urn:seven"))
     (('http://www.w3.org/2001/XMLSchema#integer', '7'), None)
     """
-    # one with a language has a datatype of RDF, which has no values of its own
+    # a literal with a language has a datatype of RDF, which expressions do not interpret
     return (term.datatype.value, term.value) if type(term) is Literal else None
 
 
 def is_possible(s: Any, p: Any, o: Any) -> bool:
-    """True when a triple can match the pattern: no literal as subject, only an IRI as predicate.
+    """True if a triple can match the pattern: the subject is no literal, and the predicate is an IRI.
 
-    None stands for anything.
+    None matches anything.
     """
     return (
         (s is None or isinstance(s, (NamedNode, BlankNode)))

@@ -1,8 +1,8 @@
-"""How a batch on an Oxigraph store is undone, also by the next program that opens the store.
+"""Undoes a batch on an Oxigraph store, even after the program has ended in its middle.
 
-A batch of several writes is several transactions of the store. On disk each of them also keeps, in the
-reserved graph, whether the store had the quads that it changes. A program that ends in the middle leaves
-these notes, and the next one that opens the store with rdflive undoes the batch by them.
+A batch of several writes is several transactions of the store. In a store on disk each transaction also
+writes notes to the reserved graph: for each changed quad, if it was present before. If the program ends in
+the middle, the next program that opens the store with rdflive undoes the batch by these notes.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ __all__ = ["Undoing", "undo_what_was_left"]
 log = logging.getLogger("rdflive")
 
 _NOTE: Final = NamedNode("urn:x-rdflive:undo")
-"""The subject of notes; no feed is called so in the reserved graph."""
+"""The subject of notes; no feed in the reserved graph has this name."""
 _NUMBER: Final = "urn:x-rdflive:note:"
 _RUN: Final = uuid.uuid4().hex
-"""Tells the notes of this program from those of one that ended."""
+"""Distinguishes the notes of this program from those of an earlier one."""
 _HAD: Final = "had"
 _LACKED: Final = "lacked"
-"""Whether the store had a quad, or a graph, when the batch began."""
+"""The state of a quad or graph at the start of the batch: present or absent."""
 
 
 class Undoing:
-    """Notes what the open batch changes first, on disk too where the store is there."""
+    """Records the state before the open batch, also on disk if the store is on disk."""
 
     def __init__(self, native: Store) -> None:
         self._native = native
         self._is_on_disk: bool | None = None
         self._quads: dict[Quad, bool] = {}
-        """Quads that the batch changed, and whether they were there before."""
+        """Changed quads of the batch; true if present before."""
         self._graphs: dict[Any, bool] = {}
-        """Graphs that the batch made or dropped, and whether they were there before."""
+        """Created or dropped graphs of the batch; true if present before."""
         self._notes: list[Quad] = []
 
     def begin(self) -> None:
-        """A batch begins."""
+        """Start a batch."""
         self._quads.clear()
         self._graphs.clear()
         self._notes.clear()
@@ -62,9 +62,9 @@ class Undoing:
         forgotten: Iterable[Quad] = (),
         remembered: Iterable[Quad] = (),
     ) -> list[Quad]:
-        """Note changes before they are made; give the quads that must be written together with them.
+        """Record changes before they are made; return the notes to write together with them.
 
-        `forgotten` and `remembered` are quads of the reserved graph that go and come.
+        `forgotten` and `remembered` are quads of the reserved graph that are deleted and inserted.
         """
         if self._is_on_disk is None:
             self._is_on_disk = _is_on_disk(self._native)
@@ -87,13 +87,13 @@ class Undoing:
 
     def _write(self, had: bool, text: str) -> None:
         if self._is_on_disk:
-            told = json.dumps([_HAD if had else _LACKED, text])
+            note = json.dumps([_HAD if had else _LACKED, text])
             number = NamedNode(f"{_NUMBER}{_RUN}:{len(self._notes)}")
-            self._notes.append(Quad(_NOTE, number, Literal(told), KEPT))
+            self._notes.append(Quad(_NOTE, number, Literal(note), KEPT))
 
     def undo(self, went: list[Quad], came: list[Quad]) -> None:
-        """Write changes that undo the batch, give the reserved graph back what it held, drop the graphs that
-        the batch made, and its notes.
+        """Write changes that undo the batch, restore the reserved graph and the dropped graphs, and drop the
+        created graphs and the notes.
         """
         kept = {quad: had for quad, had in self._quads.items() if quad.graph_name == KEPT}
         went = went + [quad for quad, had in kept.items() if not had]
@@ -102,14 +102,14 @@ class Undoing:
         self.begin()
 
     def stay(self) -> None:
-        """Drop the notes: the batch is whole."""
+        """Remove the notes: the batch is complete."""
         if self._notes:
             _change(self._native, [], self._notes, [])
         self.begin()
 
 
 def undo_what_was_left(native: Store) -> None:
-    """Undo the batch that a program left half done, if it did."""
+    """Undo the unfinished batch of an earlier program, if there is one."""
     if not has_kept(native):
         return
     found: Iterable[Any] = native.quads_for_pattern(_NOTE, None, None, KEPT)
@@ -119,14 +119,14 @@ def undo_what_was_left(native: Store) -> None:
     went: list[Quad] = []
     came: list[Quad] = []
     graphs: dict[Any, bool] = {}
-    for state, told in (json.loads(note.object.value) for note in notes):
-        if told.endswith(" ."):
+    for state, text in (json.loads(note.object.value) for note in notes):
+        if text.endswith(" ."):
             # the parser keeps the labels of blank nodes
-            (came if state == _HAD else went).extend(_parsed(told))
+            (came if state == _HAD else went).extend(_parsed(text))
         else:
-            graphs[BlankNode(told[2:]) if told.startswith("_:") else NamedNode(told[1:-1])] = state == _HAD
+            graphs[BlankNode(text[2:]) if text.startswith("_:") else NamedNode(text[1:-1])] = state == _HAD
     log.warning(
-        "a program ended in the middle of a guarded batch on this store: its %d changes are undone",
+        "a program has ended in the middle of a guarded batch on this store; undoing its %d changes",
         len(notes),
     )
     _undo(native, went, came, graphs, notes)
@@ -151,9 +151,9 @@ def _undo(
 
 
 def _change(native: Store, updates: list[str], went: list[Quad], came: list[Quad]) -> None:
-    """Make changes, and drop the reserved graph if it gets empty: while it is there, it has to be hidden.
+    """Make changes, and drop the reserved graph if it becomes empty, because hiding it costs time.
 
-    All in one transaction, so that a program which ends in the middle leaves no empty reserved graph.
+    This is one transaction, so a program that ends in the middle leaves no empty reserved graph.
     """
     is_last = has_kept(native) and not set(kept_quads(native)).difference(went).union(
         quad for quad in came if quad.graph_name == KEPT
@@ -162,7 +162,7 @@ def _change(native: Store, updates: list[str], went: list[Quad], came: list[Quad
 
 
 def _is_on_disk(native: Store) -> bool:
-    """Tell whether a store is on disk. It says so only when it is asked for a backup, here to no place."""
+    """True if a store is on disk: only the error of an impossible backup reveals it."""
     try:
         native.backup(str(Path(tempfile.gettempdir()) / uuid.uuid4().hex / "nowhere"))
     except RuntimeError:

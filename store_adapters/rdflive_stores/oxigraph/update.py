@@ -1,7 +1,7 @@
-"""SPARQL updates on their way into an Oxigraph store.
+"""SPARQL updates for an Oxigraph store.
 
-An update is read once. What it can touch and which graphs it names is taken from its tree, and the tree,
-written as text, is what the store runs: so the store reads what was looked at.
+An update is parsed once. Its syntax tree gives the patterns and the graphs that it can change. The store runs
+the tree written as text, so it executes exactly the analysed update.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ ANYTHING: Final[Pattern] = (None, None, None, None)
 _DEFAULT: Final = DefaultGraph()
 _STOP: Final = NamedNode("urn:x-rdflive:stop")
 _FAIL: Final = f"CREATE GRAPH {_STOP} ;\n"
-"""Fails where the graph exists, after the whole request has been parsed."""
+"""Fails if the graph exists, after the whole request is parsed."""
 
 
 class Request:
-    """Updates that run one after the other, each as if it were alone.
+    """Updates that run one after the other, each as a request of its own.
 
-    `options` are those of `Store.update`. An update that rdflive cannot read may have a clause that only
-    Oxigraph knows, such as LATERAL. So it can touch anything, may name any graph, and runs as it stands.
+    `options` are those of `Store.update`. An update that rdflive cannot parse may have a clause that only
+    Oxigraph knows, such as LATERAL. It counts as changing any quad of any graph, and runs unchanged.
 
     >>> request = Request(["DELETE WHERE { <http://e/IC5> ?p ?o } # all"])
     >>> request.patterns
@@ -60,7 +60,7 @@ class Request:
 
     @property
     def patterns(self) -> list[Pattern]:
-        """The patterns that cover whatever the updates can insert or delete; errors as of `texts`."""
+        """Patterns that cover all quads that the updates can insert or delete; raises like `texts`."""
         trees = [tree for tree, _ in self._read]
         operations = (each for tree in trees if tree is not None for each in tree.request or ())
         patterns = dict.fromkeys(pattern for each in operations for pattern in _touched(each))
@@ -68,22 +68,22 @@ class Request:
 
     @property
     def graphs(self) -> set[NamedNode | DefaultGraph | None]:
-        """The graphs that the updates name; None where they may mean several. Errors as of `texts`."""
+        """The graphs that the updates name; None if they may mean several. Raises like `texts`."""
         return {name for tree, _ in self._read for name in ([None] if tree is None else _named(tree))}
 
     @property
     def texts(self) -> list[str]:
-        """What the store is to run for each update: it needs no prologue, and shares no label with others.
+        """The text to run for each update, without prologue and with labels of its own.
 
-        Raises what the store raises for an update that it does not understand.
+        Raises the store's error for an update that it cannot parse.
         """
         return [written for _, written in self._read]
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options for `texts`, in which IRI() knows the base that an update declares.
+        """The options for `texts`, with the base that an update declares, for IRI().
 
-        Raises WriteRefusedError for several bases, and as `texts` does.
+        Raises WriteRefusedError for several bases, and raises like `texts`.
         """
         bases = {tree.base for tree, _ in self._read if tree is not None and _resolves(tree)}
         if len(bases) > 1:
@@ -94,39 +94,38 @@ class Request:
 
     @cached_property
     def _read(self) -> list[tuple[Tree | None, str]]:
-        """Each update as it was read, and what the store is to run for it."""
+        """The syntax tree of each update, and its text to run."""
         return [self._read_one(text, number) for number, text in enumerate(self.updates)]
 
     def _read_one(self, text: str, number: int) -> tuple[Tree | None, str]:
         given = self._given
-        # Oxigraph knows no prefixes but those that it is given
+        # Oxigraph has no built-in prefixes
         prefixes = dict.fromkeys(usual_prefixes())
-        with suppress(
-            QuerySyntaxError, SyntaxError, TypeError
-        ):  # what the store refuses it is to refuse itself
+        # the store raises its own errors below
+        with suppress(QuerySyntaxError, SyntaxError, TypeError):
             prefixes.update(given.get("prefixes") or {})
             tree = read_update(text, prefixes, base=given.get("base_iri") or "")
-            # a request of Oxigraph has one prologue, see `options`
+            # Oxigraph accepts one prologue per request, see `options`
             written = write((tree if len(self.updates) == 1 else _labelled(tree, number)).changed(base=""))
             try:
                 _stopped().update(_FAIL + written, **given)
-            except RuntimeError:  # all of it was parsed, and its first operation failed
+            except RuntimeError:  # the whole request was parsed, and its first operation failed
                 return tree, written
-        # what it means must not depend on what may stand behind it
+        # it must be a valid request alone
         with suppress(RuntimeError, OSError):
             Store().update(text, **given)
         return None, text
 
 
 def _touched(operation: Tree) -> Iterator[Pattern]:
-    """List the patterns of an operation; there may be too many, which costs time, never too few."""
+    """List patterns that cover the quads an operation can change; extra patterns only cost time."""
     for quads in (operation.quads, operation.delete, operation.insert):
         for part in () if quads is None else quads.part or ():
             is_named = part.name == "GraphQuads"
             block, name = (part.part, part.term) if is_named else (part, operation.withClause)
             for s, p, o in () if block is None else block.triples:
                 yield _constant(s), _constant(p), _constant(o), _graph(name)
-    # a graph that is created is empty
+    # not Create: its graph is empty
     if operation.name in ("Load", "Clear", "Drop"):
         yield None, None, None, _graph(operation.graphiri)
     elif operation.graph is not None:
@@ -143,20 +142,20 @@ def _named(tree: Tree) -> Iterator[NamedNode | DefaultGraph | None]:
 
 
 def _constant(term: Any) -> Any:
-    """Give the store's term; None for one that stands for others, or that the store may refuse."""
+    """Return the store's term; None for a placeholder, or for a term that the store may refuse."""
     with suppress(ValueError):
         return None if isinstance(term, BNode | Variable | TripleTerm) else to_native(term)
 
 
 def _graph(name: Any) -> NamedNode | DefaultGraph | None:
-    """Give the graph that an operation names; None for several."""
+    """Return the graph that an operation names; None for several."""
     if name is None or name == "DEFAULT":
         return _DEFAULT
     return _constant(name) if isinstance(name, URIRef) else None
 
 
 def _labelled(tree: Tree, number: int) -> Tree:
-    """Give blank nodes labels that no other update has: a request cannot use one in two blocks of data."""
+    """Relabel blank nodes uniquely per update, because a request cannot use a label in two data blocks."""
 
     def labelled(part: Any) -> Any:
         if isinstance(part, TripleTerm):
@@ -173,7 +172,7 @@ def _resolves(tree: Tree) -> bool:
 
 @cache
 def _stopped() -> Store:
-    """Give an empty store in which `_FAIL` fails."""
+    """Return a store without quads in which `_FAIL` fails."""
     store = Store()
     store.add_graph(_STOP)
     return store

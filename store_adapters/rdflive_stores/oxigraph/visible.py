@@ -1,4 +1,4 @@
-"""Reads an Oxigraph store as if its reserved graph did not exist."""
+"""Reads of an Oxigraph store that hide its reserved graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULT: Final = DefaultGraph()
 
 
 def visible(native: Store) -> Any:
-    """Give the store itself or, if it has a reserved graph, its reading methods without that graph."""
+    """Return the store, or if it has a reserved graph, its reading methods without that graph."""
     return Visible(native) if has_kept(native) else native
 
 
@@ -50,7 +50,7 @@ class Visible:
         return (name for name in self._native.named_graphs() if name != KEPT)
 
     def contains_named_graph(self, graph_name: Any) -> bool:
-        """Tell whether there is a graph of the name."""
+        """True if there is a graph of the name."""
         return self._native.contains_named_graph(graph_name) and graph_name != KEPT
 
     def dump(
@@ -62,7 +62,7 @@ class Visible:
         prefixes: dict[str, str] | None = None,
         base_iri: str | None = None,
     ) -> bytes | None:
-        """Write a graph, or everything."""
+        """Write a graph, or all graphs."""
         options: dict[str, Any] = {"prefixes": prefixes, "base_iri": base_iri}
         if from_graph is None:
             return serialize(self, output, format, **options)
@@ -81,11 +81,11 @@ class Visible:
         named_graphs: Any = None,
         **options: Any,
     ) -> Any:
-        """Execute a query on the other graphs."""
+        """Execute a query on the visible graphs."""
         if default_graph is not None:
             default_graph = _others(default_graph)
         elif use_default_graph_as_union:
-            # the store's own union would take the reserved graph in, so the graphs are listed
+            # a list of graphs, because the store's own union would include the reserved graph
             use_default_graph_as_union, default_graph = False, [_DEFAULT, *self.named_graphs()]
         if named_graphs is not None:
             named_graphs = _others(named_graphs)
@@ -104,14 +104,14 @@ class Visible:
     def _dataset(
         self, query: str, base_iri: str | None, prefixes: dict[str, str] | None, default_graph: Any
     ) -> tuple[Any, Any]:
-        """Give the default and the named graphs that a query may see; None where its clauses may decide."""
-        words = str(query).upper()  # the store itself refuses what is no string
-        # such a query reads the default graph alone, and need not be looked at
+        """Return the default and the named graphs that a query may read; None if its own clauses decide."""
+        words = str(query).upper()  # the store itself refuses a query that is no string
+        # such a query reads only the default graph
         if "GRAPH" not in words and "FROM" not in words:
             return default_graph, None
         try:
             clauses = read_query(query, prefixes, base=base_iri or "").query.datasetClause or ()
-        except (QuerySyntaxError, TypeError):  # for the store to refuse, or in a language that only it knows
+        except (QuerySyntaxError, TypeError):  # the store refuses it, or it has syntax only Oxigraph knows
             if any(token.text.upper() == "FROM" for token in tokenize(str(query))):
                 return default_graph, None
             clauses = ()
@@ -127,7 +127,7 @@ class Visible:
 
 
 class Native:
-    """A method that the stand-in passes to the native store unchanged."""
+    """A method of the stand-in that calls the native store."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -148,11 +148,11 @@ class Read(Native):
 
 
 def _without_kept(quads: Iterable[Quad]) -> Iterator[Quad]:
-    """Leave out the quads of the reserved graph; the state that is read is the one of this moment."""
+    """Leave out the quads of the reserved graph; the quads are those at the time of the call."""
     return (quad for quad in quads if quad.graph_name != KEPT)
 
 
 def _others(graphs: Any) -> list[Any]:
-    """Leave the reserved graph out of one or several."""
+    """List one or several graph names without the reserved one."""
     names = [graphs] if isinstance(graphs, NamedNode | BlankNode | DefaultGraph) else graphs
     return [name for name in names if name != KEPT]

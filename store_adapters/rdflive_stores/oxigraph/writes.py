@@ -1,9 +1,9 @@
-"""The writes of an Oxigraph store as values: each can be foreseen, and made.
+"""The writes of an Oxigraph store as values.
 
-If nothing listens, the store runs the operation and no more (`native`). If something listens, the operation
-is run and the difference recorded (`follow`), because that costs less than to foresee it. If guards look on,
-the changes are found first (`find`), and exactly these are written (`make`): alone if they were permitted as
-a commit, and with notes that undo them inside a batch.
+Without listeners, the store runs only the operation (`native`). With listeners, it runs the operation and
+records the difference (`follow`), which costs less than to find the changes in advance. With guards, the
+changes are found first (`find`), and then written exactly (`make`): alone if they are a permitted commit, and
+inside a batch with notes that can undo them.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ class NativeWrite(ABC):
 
     @abstractmethod
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
 
     @abstractmethod
     def follow(self) -> None:
-        """Run the operation and record what it changed, also if it raises half-way."""
+        """Run the operation and record its changes, even if it raises half-way."""
 
     @abstractmethod
     def find(self) -> Foreseen | None:
-        """Find what the operation will change; None if the store is to refuse its arguments."""
+        """Return the changes that the operation will make; None if the store must refuse its arguments."""
 
     def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
-        """Write in one transaction the quads that go and come; with those foreseen come the notes."""
+        """Delete and insert quads in one transaction; `came` may include notes."""
         execute(self.live.native, foreseen.graphs, went, came)
 
     def kept(self) -> tuple[list[Quad], list[Quad]]:
-        """Return the quads of the reserved graph that go and those that come."""
+        """Return the quads of the reserved graph to delete and to insert."""
         return [], []
 
     def foresee(self) -> Changes:
@@ -78,7 +78,7 @@ class NativeWrite(ABC):
         return changes
 
     def apply(self, *, is_permitted: bool) -> None:
-        """Change the store in the way that costs least, and record each change that really happened."""
+        """Change the store in the cheapest way, and record each real change."""
         live, foreseen = self.live, self._foreseen
         native, capture = live.native, live.capture
         if foreseen is None:
@@ -89,7 +89,7 @@ class NativeWrite(ABC):
             notes = [] if is_permitted else live.undoing.note(went, came, dropped, made, *self.kept())
             self.make(foreseen, went, [*came, *notes])
             turn_unspelled(native, dropped, made)
-        finally:  # all or nothing is done, and where it failed one quad tells which
+        finally:  # the write is atomic, so after an error one quad shows if it was done
             if came[0] in native if came else went and went[0] not in native:
                 record(native, capture, went, came)
             capture.recorded()
@@ -104,12 +104,12 @@ class OneQuad(NativeWrite):
         self._quad = quad
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         native = self.live.native
         (native.add if self._sign > 0 else native.remove)(self._quad)
 
     def follow(self) -> None:
-        """Run the operation, and record the quad, and its triple in the union, if that changed something."""
+        """Run the operation, and record a real change of the quad, and of its triple in the union."""
         native, capture, quad, sign = self.live.native, self.live.capture, self._quad, self._sign
         known = quad in native
         self.native()
@@ -123,13 +123,13 @@ class OneQuad(NativeWrite):
                     capture.record(sign, s, p, o, UNION)
 
     def find(self) -> Foreseen:
-        """Find whether the quad is there."""
+        """Return the change of the quad, if the operation will make one."""
         is_held = self._quad in self.live.native
         changed = [] if is_held is (self._sign > 0) else [canonical_quad(self._quad)]
         return Foreseen([], changed, [], []) if self._sign > 0 else Foreseen(changed, [], [], [])
 
     def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
-        """Write the quad, and the notes if there are any."""
+        """Write the quad with the notes, if any."""
         if len(went) + len(came) > 1:
             super().make(foreseen, went, came)
         else:
@@ -155,19 +155,19 @@ class ManyQuads(NativeWrite):
         self._may_pass = may_pass
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         self._operation()
 
     def follow(self) -> None:
-        """Run the operation, and record what a pattern can match."""
+        """Run the operation, and record the changes that a pattern can match."""
         live = self.live
         change(
             live.native, live.capture, self._operation, self._changes, self._graphs, may_pass=self._may_pass
         )
 
     def find(self) -> Foreseen | None:
-        """Find which of the quads are there."""
-        if None in self._graphs:  # one of them is no quad
+        """Return the changes that the operation will make."""
+        if None in self._graphs:  # an argument is no quad
             return None
         native = self.live.native
         went, came = (dict.fromkeys(map(canonical_quad, quads)) for quads in self._changes)
@@ -176,10 +176,10 @@ class ManyQuads(NativeWrite):
         )
 
     def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
-        """Write the quads, and the notes if there are any."""
+        """Write the quads with the notes, if any."""
         if went:
             super().make(foreseen, went, came)
-        else:  # not in bulk, of which a part may stay where the program ends in the middle
+        else:  # not in bulk, because a part may remain if the program ends in the middle
             self.live.native.extend(came)
 
 
@@ -199,7 +199,7 @@ class Compared(NativeWrite):
         self._foresee = foresee
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         self._operation()
 
     def follow(self) -> None:
@@ -207,7 +207,7 @@ class Compared(NativeWrite):
         compare(self.live.native, self.live.capture, self._touched, self._operation)
 
     def find(self) -> Foreseen:
-        """Find what will differ."""
+        """Return the changes that the operation will make."""
         return self._foresee(self._touched())
 
 
@@ -219,11 +219,11 @@ class EntryWrite(NativeWrite):
         self._entry = entry
 
     def native(self) -> None:
-        """Run the operation on the native store, and no more."""
+        """Run only the native operation."""
         self._write(*self._entry.changed(self.live.native))
 
     def follow(self) -> None:
-        """Write the entry, and record what it changed."""
+        """Write the entry, and record its changes."""
         native, capture, entry = self.live.native, self.live.capture, self._entry
         if not entry.is_exact:
             compare(native, capture, entry.touched, self.native)
@@ -233,21 +233,21 @@ class EntryWrite(NativeWrite):
         try:
             went, came = entry.changed(native)
             self._write(went, came)
-        finally:  # all or nothing is done, and where it failed one quad tells which
+        finally:  # the write is atomic, so after an error one quad shows if it was done
             if came[0] in native if came else went and went[0] not in native:
                 record(native, capture, went, came)
             capture.recorded()
 
     def find(self) -> Foreseen:
-        """Find what the entry will change."""
+        """Return the changes that the entry will make."""
         return self._entry.foreseen(self.live.native)
 
     def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
-        """Write what was foreseen in place of the updates."""
+        """Write the foreseen changes in place of the updates."""
         self._write(went, came, instead=foreseen.graphs)
 
     def kept(self) -> tuple[list[Quad], list[Quad]]:
-        """Return the quads of the reserved graph that go and those that come."""
+        """Return the quads of the reserved graph to delete and to insert."""
         return self._entry.replaced(self.live.native, self.live.held)
 
     def _write(self, went: Iterable[Quad], came: Iterable[Quad], instead: list[str] | None = None) -> None:

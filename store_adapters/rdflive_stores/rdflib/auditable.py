@@ -1,4 +1,4 @@
-"""The adapter of rdflib's AuditableStore: it hooks the store inside, where the changes happen."""
+"""The adapter of rdflib's AuditableStore. It hooks the inner store, which makes the changes."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def rdflive_attach(store: Any, attach: Callable[[Any], Adapter]) -> Adapter | No
     known = adapter_of(store, AuditableAdapter)
     inner = attach(store.store)
     if known is not None and known.inner is not inner:
-        known.unhook()  # the inner store was unhooked, and hooked again, by subscriptions of its own
+        known.unhook()  # subscriptions of the inner store have unhooked it and hooked it again
         known = None
     return known or AuditableAdapter(store, inner)
 
 
 class AuditableAdapter:
-    """Passes everything on to the inner store's adapter; the outer class only opens batches."""
+    """Delegates to the inner store's adapter; the class of the outer store only opens batches."""
 
     def __init__(self, store: Any, inner: Adapter) -> None:
         self.store = store
@@ -60,23 +60,23 @@ class AuditableAdapter:
         self.capture: Capture = inner.capture
         self._plain: Any = plain_class(store)
         self._reverse: list[Any] = []
-        """What a rollback would have done when the open batch began."""
+        """The rollback operations at the start of the open batch."""
         hook(store, self, _live_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name a graph as the inner adapter does."""
+        """Return the key of a graph, from the inner adapter."""
         return self.inner.graph_key(graph)
 
     def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
-        """List what the inner store holds."""
+        """List from the inner adapter."""
         return self.inner.triples(key, pattern)
 
     def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
-        """List what the inner store holds."""
+        """List from the inner adapter."""
         return self.inner.quads(pattern)
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Name the one that both rdflib, which evaluates queries here, and the inner store leave out."""
+        """Return the default graph, which must be the same for rdflib and for the inner store."""
         key = self.inner.default_graph(graph)
         if self.inner.graph_key(Graph(self.store, default_graph(graph))) != key:
             raise UnsupportedStoreError(
@@ -86,50 +86,50 @@ class AuditableAdapter:
         return key
 
     def to_native(self, term: Any) -> Term:
-        """Convert as the inner adapter does."""
+        """Convert a term by the inner adapter."""
         return self.inner.to_native(term)
 
     def from_native(self) -> Callable[[Term], Any] | None:
-        """Convert as the inner adapter does."""
+        """Return the inner adapter's conversion."""
         return self.inner.from_native()
 
     def to_rdflib(self) -> Callable[[Term], Any] | None:
-        """Convert as the inner adapter does."""
+        """Return the inner adapter's conversion."""
         return self.inner.to_rdflib()
 
     def to_value(self) -> Callable[[Term], Any] | None:
-        """Convert as the inner adapter does."""
+        """Return the inner adapter's conversion."""
         return value_of(self.inner)
 
     def write(self, graph: Any, transaction: Transaction) -> None:
-        """Write to the store inside: a rollback leaves the entries of a feed and its cursor together."""
+        """Write to the inner store, so that a rollback keeps the entries and the cursor of a feed."""
         target = updatable(graph, self.store.store) if transaction.updates else graph
         self._writable().write(target, transaction)
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give what is kept with the store inside."""
+        """Return the texts kept with the inner store."""
         return self._writable().kept(name)
 
     def _writable(self) -> Writable:
         if not isinstance(self.inner, Writable):
             raise UnsupportedStoreError(
-                f"the store inside the {self._plain.__name__} cannot be written by a feed: its adapter, "
+                f"a feed cannot write to the store inside the {self._plain.__name__}: its adapter, "
                 f"{type(self.inner).__name__}, has no method write"
             )
         return self.inner
 
     def begin(self) -> None:
-        """Note what a rollback would do, and have the store inside note what it needs to undo a batch."""
+        """Record the rollback operations, and prepare the inner store to undo a batch."""
         self._reverse = list(self.store.reverseOps)
         self._guardable().begin()
 
     def undo(self, changes: Changes) -> None:
-        """Undo the open batch in the store inside, and what a rollback would do."""
+        """Undo the open batch in the inner store, and restore the rollback operations."""
         self._guardable().undo(changes)
         self.store.reverseOps = self._reverse
 
     def stay(self) -> None:
-        """Forget how to undo the batch."""
+        """Discard the data for `undo`."""
         self._reverse = []
         self._guardable().stay()
 
@@ -147,7 +147,7 @@ class AuditableAdapter:
         self.inner.detach()
 
     def unhook(self) -> None:
-        """Give the outer store its own class back."""
+        """Restore the class of the outer store."""
         if vars(self.store).get(ADAPTER, self) is self:
             vars(self.store).pop(ADAPTER, None)
             self.store.__class__ = self._plain
@@ -155,14 +155,14 @@ class AuditableAdapter:
 
 @cache
 def _live_class(plain: Any) -> Any:
-    """Make the class of a watched `AuditableStore`: its larger operations are one batch each."""
+    """Return the class of a watched `AuditableStore`, whose larger operations are one batch each."""
 
-    class LiveAuditableStore(plain):  # type: ignore[misc]  # the class is known at run time only
+    class LiveAuditableStore(plain):  # type: ignore[misc]  # the base is known only at run time
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             adapter = self.__dict__.get(ADAPTER)
             if adapter is None or adapter.capture.judge is None:
                 plain.add(self, triple, context, quoted)
-            else:  # a batch, as it first notes what a rollback would do, and then the store inside may refuse
+            else:  # a batch, because it records a rollback operation before the inner store may refuse
                 in_batch(self, plain.add, self, triple, context, quoted)
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
@@ -172,7 +172,7 @@ def _live_class(plain: Any) -> Any:
             in_batch(self, plain.remove, self, spo, context)
 
         def rollback(self) -> None:
-            # it takes the operations back one by one
+            # it undoes the operations one by one
             in_batch(self, plain.rollback, self)
 
         def __reduce_ex__(self, protocol: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The classes that rdflib's in-memory stores have while they are watched.
+"""The classes of rdflib's in-memory stores while they are watched.
 
-Another thread may be inside a method while the store is unhooked. So the methods of a live class name the
-plain class that they stand for, and work without an adapter once that is gone.
+Another thread may be inside a method while the store is unhooked. So the methods of a live class call the
+plain class by name, and work without an adapter after it is removed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class _Adapter(Protocol):
     names: dict[Any, str | None]
 
     def name(self, identifier: Any) -> str | None:
-        """Name a graph as `Memory` does."""
+        """Return the name of a graph inside `Memory`."""
 
 
 @cache
 def live_simple_memory(plain: Any) -> type[Any]:
-    """Make the class of a watched `SimpleMemory`: it records what each operation changed."""
+    """Return the class of a watched `SimpleMemory`, which records the changes of each operation."""
 
     def added(store: Any, triple: Triple) -> Changes:
         return {} if next(iter(store.triples(triple)), None) is not None else {(*triple, None): 1}
@@ -46,7 +46,7 @@ def live_simple_memory(plain: Any) -> type[Any]:
         else:
             capture.write(KnownWrite(capture, partial(foresee, store, pattern), change))
 
-    class LiveSimpleMemory(plain):  # type: ignore[misc]  # the class is known at run time only
+    class LiveSimpleMemory(plain):  # type: ignore[misc]  # the base is known only at run time
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             write(self, added, triple, plain.add, context, quoted)
 
@@ -64,15 +64,15 @@ def live_simple_memory(plain: Any) -> type[Any]:
 
 @cache
 def live_memory(plain: Any) -> type[Any]:
-    """Make the class of a watched `Memory`: it records changes of each graph and of the union.
+    """Return the class of a watched `Memory`, which records the changes of each graph and of the union.
 
-    `Memory` keeps the set of triples of each graph, and of the union under None.
+    `Memory` has a set of triples for each graph, and one for the union under None.
     """
 
     def added(store: Any, adapter: _Adapter, triple: Triple, context: Any) -> Changes:
         graphs, identifier = store._Memory__contextTriples, getattr(context, "identifier", context)
         changes: dict[QuadTerms, Literal[1, -1]] = {}
-        # one that is written past every graph is in the union alone
+        # a triple written without a graph is in the union alone
         if identifier is not None and triple not in graphs.get(adapter.name(identifier), ()):
             changes[*triple, identifier] = 1
         if adapter.capture.wants_union and triple not in graphs[None]:
@@ -93,16 +93,16 @@ def live_memory(plain: Any) -> type[Any]:
         others = (getattr(each, "identifier", each) for each in store.contexts(triple))
         return any(other != graph for other in others)
 
-    class LiveMemory(plain):  # type: ignore[misc]  # the class is known at run time only
+    class LiveMemory(plain):  # type: ignore[misc]  # the base is known only at run time
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             adapter: _Adapter | None = self.__dict__.get(ADAPTER)
-            if adapter is None or quoted:  # a formula's statement is in no graph that can be subscribed to
+            if adapter is None or quoted:  # a formula's statement is in no graph of a subscription
                 plain.add(self, triple, context, quoted)
                 return
             capture, batch = adapter.capture, thread.batch
             is_quick = batch is None or batch is capture
             if is_quick:
-                # `Capture.write` written out for one triple, because most writes are this one
+                # `Capture.write` inlined for one triple, the most frequent write
                 with capture.lock:
                     judge, state = capture.judge, capture.state
                     wants_union = UNION in capture.listeners or (judge is not None and judge.wants_union)
@@ -112,14 +112,14 @@ def live_memory(plain: Any) -> type[Any]:
                         graphs = self._Memory__contextTriples
                         identifier = getattr(context, "identifier", context)
                         name = adapter.names.get(identifier) or adapter.name(identifier)
-                        # no `finally`: what interrupts this must leave the flag, see `Capture`
+                        # no `finally`: an interruption must leave the flag, see `Capture`
                         capture.state = state | WRITING
                         own = graphs.get(name, ())
                         held = len(own)
                         union = len(graphs[None]) if wants_union else 0
                         plain.add(self, triple, context)
-                        # a graph has its set from its first triple on, which is new to it; comparing the
-                        # sizes is the cheapest exact test
+                        # The set of a graph is created with its first triple. Comparing sizes is the cheapest
+                        # exact test.
                         if not held or len(own) != held:
                             s, p, o = triple
                             if identifier is not None:
@@ -148,7 +148,7 @@ def live_memory(plain: Any) -> type[Any]:
             capture = capture_of_watched(self)
             if capture is None or capture.judge is None:
                 plain.add_graph(self, graph)
-            else:  # behind a batch of another thread, which may be undone with the names of its graphs
+            else:  # after batches of other threads, whose undoing also restores the names of graphs
                 capture.run(plain.add_graph, self, graph)
 
         def __reduce_ex__(self, protocol: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The adapter of rdflib's in-memory stores: the store's class is swapped in place while it is watched.
+"""The adapter of rdflib's in-memory stores, which changes the class of a store while it is watched.
 
-rdflib's own events cannot serve: they fire before the change, also for what does not change, and never
-for removals. A subclass of Graph cannot either: parsers and other graphs over the store bypass it.
+rdflib's own events are no alternative: they fire before a change, also without a change, and never for
+removals. A subclass of Graph is none either: parsers and other graphs over the store bypass it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
         _refuse_own_writes(store)
         if isinstance(store, Memory) and not hasattr(store, "_Memory__contextTriples"):
             raise UnsupportedStoreError(
-                f"this rdflib's {type(store).__name__} is built in a way that rdflive does not know; "
-                "install rdflib 7"
+                f"rdflive does not support the {type(store).__name__} of this rdflib; install rdflib 7"
             )
         open_batches()
         known = (MemoryAdapter if isinstance(store, Memory) else SimpleMemoryAdapter)(store)
@@ -64,7 +63,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
 
 
 def _refuse_own_writes(store: Any) -> None:
-    """Refuse a subclass that overrides writes: its changes beside rdflib's could not be seen."""
+    """Raise UnsupportedStoreError for a subclass that overrides writes, whose own changes would be missed."""
     base: Any = Memory if isinstance(store, Memory) else SimpleMemory
     for name in ("add", "addN", "remove", "remove_graph"):
         if getattr(plain_class(store), name) is not getattr(base, name):
@@ -75,19 +74,19 @@ def _refuse_own_writes(store: Any) -> None:
 
 
 class SimpleMemoryAdapter:
-    """Watches a store that holds a single graph, whatever the graphs over it are called."""
+    """Watches a store that holds a single graph, regardless of the names of graphs over it."""
 
     def __init__(self, store: Any) -> None:
         self.store = store
         self._kept: Any = None
-        """What feeds kept when the open batch began."""
+        """The kept texts at the start of the open batch."""
         self.capture = capture_of(store)
         self._plain: Any = plain_class(store)
         hook(store, self, self._live_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name the only graph there is."""
-        graph_key(graph)  # refuses what is no graph of its own
+        """Return the key of the only graph."""
+        graph_key(graph)  # raises for objects that are no graph of their own
         return None
 
     def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:  # noqa: ARG002 - there is one graph
@@ -99,29 +98,29 @@ class SimpleMemoryAdapter:
         return ((s, p, o, None) for (s, p, o), _ in self.store.triples(pattern))
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Refuse to name one: the store knows no other graph."""
+        """Raise UnsupportedStoreError: the store has a single graph."""
         raise UnsupportedStoreError(
             f"GRAPH and FROM need named graphs, and the {self._plain.__name__} store of {graph!r} holds a "
             "single graph: subscribe to an rdflib.Dataset over a store of several"
         )
 
     def to_native(self, term: Any) -> Term:
-        """Keep rdflib's terms: the store compares them as rdflib does."""
+        """Return the term: the store uses rdflib's terms."""
         return term
 
     def from_native(self) -> Callable[[Term], Any] | None:
-        """Say that the store's terms are the user's."""
+        """Return None: the store's terms are the user's."""
         return None
 
     def to_rdflib(self) -> Callable[[Term], Any] | None:
-        """Say that the store's terms are rdflib's."""
+        """Return None: the store's terms are rdflib's."""
         return None
 
     def write(self, graph: Any, transaction: Transaction) -> None:
-        """Apply one entry of a feed; if an update raises, what was done before it is undone."""
+        """Apply one entry of a feed; if an update raises, the changes before it are undone."""
         changes, updates = transaction.changes, transaction.updates
         check_terms(changes)
-        # before anything is written: it refuses what is no name of a graph
+        # before the first write, because it raises for invalid names of graphs
         contexts = {key: self._context(key) for key in {quad[3] for quad in changes}}
 
         asks = self.capture.asks
@@ -129,7 +128,7 @@ class SimpleMemoryAdapter:
         def write() -> None:
             with ExitStack() as stack:
                 if updates:
-                    # entered first and so left last: taking changes back adds graphs too
+                    # entered first and so left last, because undoing changes adds graphs too
                     self._restore_graphs(stack)
                 stack.enter_context(self.capture.undoing(self._undo))
                 for text in updates:
@@ -142,25 +141,25 @@ class SimpleMemoryAdapter:
         self.capture.run(write)
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give what is kept on the store object under the name."""
+        """Return the texts kept under the name."""
         with self.capture.reading():
             return kept_entries(self.store, name)
 
     def begin(self) -> None:
-        """Note what feeds keep; of the rest the changes of a batch say how to undo it."""
+        """Record the kept texts. The changes of a batch are enough to undo the rest."""
         self._kept = vars(self.store).get(KEPT)
 
     def undo(self, changes: Changes) -> None:
-        """Do the opposite of each change of the open batch, and give feeds back what they kept."""
+        """Make the opposite of each change of the open batch, and restore the kept texts."""
         self._undo({quad: sign for quad, sign in changes.items() if quad[3] is not UNION})
         restore_entries(self.store, self._kept)
 
     def stay(self) -> None:
-        """Forget what feeds kept."""
+        """Discard the recorded texts."""
         self._kept = None
 
     def detach(self) -> None:
-        """Give the store its own class back."""
+        """Restore the class of the store."""
         if vars(self.store).get(ADAPTER, self) is self:
             vars(self.store).pop(ADAPTER, None)
             self.store.__class__ = self._plain
@@ -170,7 +169,7 @@ class SimpleMemoryAdapter:
         apply_changes(self.store, changes, self._context, direction=-1)
 
     def _context(self, key: GraphKey) -> Any:
-        """Give what the store takes for the graph of a key."""
+        """Return the context that the store takes for the graph of a key."""
         if key is not None:
             raise WriteRefusedError(
                 f"the graph {key!r} cannot be written: the store {self._plain.__name__} holds a single graph "
@@ -178,7 +177,7 @@ class SimpleMemoryAdapter:
             )
 
     def _restore_graphs(self, stack: ExitStack) -> None:
-        """Have a failing entry leave the store's names of graphs alone; this one has none."""
+        """Restore the store's names of graphs after a failed entry; this store has none."""
 
     def _live_class(self, plain: Any) -> type[Any]:
         return live_simple_memory(plain)
@@ -189,13 +188,13 @@ class MemoryAdapter(SimpleMemoryAdapter):
 
     def __init__(self, store: Any) -> None:
         self.names: dict[Any, str | None] = {None: None}
-        """How `Memory` calls each graph in its own dictionaries."""
+        """The name of each graph in `Memory`'s dictionaries."""
         self._graphs: set[Any] = set()
-        """The graphs that there were when the open batch began."""
-        super().__init__(store)  # which hooks the store: `names` is asked from then on
+        """The graphs at the start of the open batch."""
+        super().__init__(store)  # last: it hooks the store, which then uses `names`
 
     def graph_key(self, graph: Any) -> GraphKey:
-        """Name a graph by its identifier."""
+        """Return the key of a graph: its identifier or the union."""
         return graph_key(graph)
 
     def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
@@ -207,13 +206,13 @@ class MemoryAdapter(SimpleMemoryAdapter):
         return (triple for triple, _ in self.store.triples(pattern, context))
 
     def _holds_everything(self, key: GraphKey) -> bool:
-        """Tell whether `Memory` knows without looking that a graph holds every triple of the store."""
+        """True if `Memory` knows without a search that a graph holds every triple of the store."""
         store = self.store
         everywhere = store._Memory__defaultContexts or ()
         return not store._Memory__tripleContexts and self.name(None if key is UNION else key) in everywhere
 
     def _by_predicate(self, subject: Any, predicate: Any, wanted: Any) -> Iterator[Triple]:
-        """List the triples of a predicate, ten times as fast as `Memory`, which asks each for its graphs."""
+        """List the triples of a predicate, ten times as fast as `Memory`, which looks up their graphs."""
         if subject is not None:
             for value in tuple(self.store._Memory__spo.get(subject, {}).get(predicate, ())):
                 yield subject, predicate, value
@@ -224,42 +223,42 @@ class MemoryAdapter(SimpleMemoryAdapter):
                 yield subject, predicate, value
 
     def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
-        """List the quads of all graphs that match; a formula is no graph."""
+        """List the quads of all graphs that match, without formulas."""
         for (s, p, o), contexts in self.store.triples(pattern):
             for context in contexts:
                 yield s, p, o, getattr(context, "identifier", context)
 
     def default_graph(self, graph: Any) -> GraphKey:
-        """Name the default graph of a dataset by its identifier."""
+        """Return the key of a dataset's default graph: its identifier."""
         return default_graph(graph)
 
     def name(self, identifier: Any) -> str | None:
-        """Name a graph as `Memory` does."""
+        """Return the name of a graph inside `Memory`."""
         name = self.names.get(identifier)
         if name is None and identifier is not None:
             name = self.names[identifier] = f"{type(identifier).__name__}:{identifier}"
         return name
 
     def begin(self) -> None:
-        """Note the names of the graphs too, as empty ones may be added."""
+        """Record the names of graphs too, because a batch may add empty graphs."""
         super().begin()
         self._graphs = set(self.store._Memory__all_contexts)
 
     def undo(self, changes: Changes) -> None:
-        """Do the opposite of each change of the open batch, and give the store its names of graphs back."""
+        """Make the opposite of each change of the open batch, and restore the names of graphs."""
         super().undo(changes)
         graphs = self.store._Memory__all_contexts
         graphs.clear()
         graphs.update(self._graphs)
 
     def stay(self) -> None:
-        """Forget the names of the graphs too."""
+        """Discard the recorded names of graphs too."""
         super().stay()
         self._graphs = set()
 
     def _context(self, key: GraphKey) -> Any:
         if not isinstance(key, URIRef | BNode):
-            raise WriteRefusedError(f"{key!r} names no graph: give an IRI or a blank node of rdflib")
+            raise WriteRefusedError(f"{key!r} is no name of a graph: give an IRI or a blank node of rdflib")
         return Graph(self.store, key)
 
     def _restore_graphs(self, stack: ExitStack) -> None:

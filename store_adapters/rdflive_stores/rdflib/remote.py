@@ -1,4 +1,4 @@
-"""Refuses rdflib's stores in front of a SPARQL endpoint: others can write to it without us seeing."""
+"""Refuses rdflib's stores of SPARQL endpoints, because rdflive cannot see other programs' writes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["rdflive_attach"]
 
 @hookimpl
 def rdflive_attach(store: Any) -> None:
-    """Explain why a remote store cannot be watched."""
+    """Raise UnsupportedStoreError for a remote store."""
     if isinstance(store, SPARQLStore):
         raise UnsupportedStoreError(
-            f"a {type(store).__name__} cannot be watched: others can write to its endpoint unseen. Mirror "
+            f"a {type(store).__name__} cannot be watched: other programs can write to its endpoint. Mirror "
             "it into a local graph, rdflive.mirror(graph, rdflive.endpoint(URL)), and subscribe to that"
         )

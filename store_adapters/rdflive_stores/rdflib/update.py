@@ -1,9 +1,9 @@
-"""SPARQL updates on rdflib's in-memory stores, where rdflib's own engine is not to be relied on.
+"""SPARQL updates on rdflib's in-memory stores, without the faults of rdflib's own engine.
 
-In rdflib 7 DELETE and INSERT take turns solution by solution, DELETE WHERE takes `GRAPH ?g` for a new graph,
-USING fetches from the network or the disk, CREATE is missing, and SILENT swallows Ctrl-C. CREATE and the
-operations with a WHERE are done here, after SPARQL 1.1 Update, sections 3.1.3 and 3.2.1; rdflib evaluates the
-pattern, and does all other operations.
+In rdflib 7 DELETE and INSERT alternate solution by solution, DELETE WHERE takes `GRAPH ?g` for a new graph,
+USING reads from the network or the disk, CREATE is missing, and SILENT swallows Ctrl-C. This module
+implements CREATE and the operations with WHERE after SPARQL 1.1 Update, sections 3.1.3 and 3.2.1. rdflib
+evaluates the pattern, and runs all other operations.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ __all__ = ["run_update"]
 
 
 def run_update(graph: Graph, text: str) -> None:
-    """Run a request on a graph or dataset with the prefixes bound on it; raises what rdflib raises.
+    """Run a request on a graph or dataset with the prefixes bound on it; errors of rdflib are raised.
 
-    Raises WriteRefusedError for USING on a graph that is no dataset, and for what rdflib cannot evaluate.
+    Raises WriteRefusedError for USING on a graph that is no dataset, and for syntax that rdflib cannot
+    evaluate.
 
     >>> graph = Graph().parse(data="<urn:a> <urn:p> <urn:b> . <urn:b> <urn:p> <urn:a> .")
     >>> run_update(graph, "DELETE { ?s ?p ?o } INSERT { ?o ?p ?s } WHERE { ?s ?p ?o }")
@@ -66,16 +67,16 @@ def _context(graph: Graph, operation: Any) -> QueryContext:
 
 
 def _create(context: QueryContext, operation: Any) -> None:
-    """Refuse to create a graph that has triples; others are there as soon as they are written to."""
+    """Refuse to create a graph that has triples. Otherwise do nothing: the first write creates the graph."""
     if len(context.dataset.get_context(operation.graphiri)):
-        raise WriteRefusedError(f"{operation.graphiri.n3()} cannot be created: it is there already")
+        raise WriteRefusedError(f"{operation.graphiri.n3()} cannot be created: it exists already")
 
 
 def _delete_where(context: QueryContext, operation: Any) -> None:
     where = BGP(operation.triples)
     for name, triples in operation.quads.items():
         where = Join(where, GraphPattern(name, BGP(triples)))
-    # all of them before the first change, which the pattern must not see
+    # a list, because the pattern must not see the changes
     solutions = list(evalPart(context, where))
     _change(context, _target(context, None), solutions, operation, Graph.remove)
 
@@ -86,14 +87,14 @@ def _modify(context: QueryContext, operation: Any) -> None:
         where = _context(_using(context, operation.using), operation)
     else:
         where = context.pushGraph(target) if operation.withClause else context
-    # Once, on the state before: then all deletes, then all inserts (SPARQL 1.1 Update, 3.1.3).
+    # evaluated once, on the state before; then all deletes, then all inserts (SPARQL 1.1 Update, 3.1.3)
     solutions = list(evalPart(where, operation.where))
     _change(context, target, solutions, operation.delete, Graph.remove)
     _change(context, target, solutions, operation.insert, Graph.add)
 
 
 def _target(context: QueryContext, name: URIRef | None) -> Graph:
-    """Give the graph of the triples outside GRAPH: the default one, or that of WITH."""
+    """Return the graph of the triples outside GRAPH: the default graph, or that of WITH."""
     if name is not None:
         return context.dataset.get_context(name)
     graph: Any = context.graph
@@ -103,7 +104,7 @@ def _target(context: QueryContext, name: URIRef | None) -> Graph:
 
 
 def _using(context: QueryContext, clauses: Iterable[Any]) -> Dataset:
-    """Copy the graphs that USING names into a dataset of their own; one that does not exist is empty."""
+    """Copy the graphs of USING clauses into a new dataset; a missing graph is empty."""
     dataset = Dataset()
     for clause in clauses:
         copy = dataset.default_graph if clause.default else dataset.graph(clause.named)
@@ -119,21 +120,21 @@ def _change(
     template: Any,
     change: Callable[[Graph, Any], Any],
 ) -> None:
-    """Add or remove what a template gives for each solution."""
+    """Add or remove the triples of a template for each solution."""
     if not template:
         return
     graphs: dict[Any, Graph] = {None: target}
     for solution in solutions:
         for name, triple in _filled(template, solution):
             if name not in graphs:
-                graphs[name] = context.dataset.get_context(name)  # a single graph raises: it has no others
+                graphs[name] = context.dataset.get_context(name)  # raises for a single graph
             change(graphs[name], triple)
 
 
 def _filled(template: Any, solution: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Fill in a template: triples with the name of their graph, None outside GRAPH; no illegal ones.
+    """Fill in a template for a solution: legal triples, each with the name of its graph, None outside GRAPH.
 
-    A label stands for one new blank node per solution, in all graphs.
+    A blank-node label stands for one new blank node per solution, in all graphs.
     """
     nodes: defaultdict[BNode, BNode] = defaultdict(BNode)
 

@@ -1,7 +1,7 @@
 """Writes entries of feeds to rdflib's in-memory stores, and keeps texts beside the data.
 
-rdflib has no transactions: if an entry fails, its changes are undone by the opposite operations. What is kept
-is an attribute of the store, so that it stays with the data in a copy or a pickle.
+rdflib has no transactions: if an entry fails, its changes are undone by the opposite operations. The kept
+texts are an attribute of the store, so a copy or a pickle of the store includes them.
 """
 
 from __future__ import annotations
@@ -28,49 +28,49 @@ __all__ = [
 ]
 
 KEPT: Final = "_rdflive_kept"
-"""The attribute of a store that holds what is kept, by name and key."""
+"""The attribute of a store that holds the kept texts, by name and key."""
 
 Contexts = Callable[[Any], Any]
-"""Gives what rdflib's stores take for the graph of a key."""
+"""Returns the context that rdflib's stores take for the graph of a key."""
 
 
 def check_terms(changes: Mapping[QuadTerms, Literal[1, -1]]) -> None:
-    """Refuse what is not a term of a statement; None would match anything when it is removed."""
+    """Raise WriteRefusedError for anything but terms; None would match anything in `remove`."""
     for s, p, o, _ in changes:
         for term in (s, p, o):
             if not isinstance(term, URIRef | BNode | RdfLiteral):
                 raise WriteRefusedError(
-                    f"{term!r} in {(s, p, o)} is no term: give an IRI, a blank node or a literal of rdflib"
+                    f"{term!r} in {(s, p, o)} is not a term: give an IRI, a blank node or a literal of rdflib"
                 )
 
 
 def apply_changes(
     store: Any, changes: Mapping[QuadTerms, Literal[1, -1]], contexts: Contexts, *, direction: int = 1
 ) -> None:
-    """Do the changes, or the opposite of each with `direction=-1`."""
+    """Make the changes, or with `direction=-1` the opposite of each."""
     for (s, p, o, key), sign in changes.items():
         change = store.add if sign == direction else store.remove
         change((s, p, o), contexts(key))
 
 
 def keep_entries(store: Any, name: str, keep: Mapping[str, str | None]) -> None:
-    """Remember texts under a name; None forgets the key."""
-    # nothing is left on a store that keeps nothing
+    """Keep texts under a name, by key; None removes the key."""
+    # a store without kept texts gets no attribute
     if not keep:
         return
     kept = vars(store).get(KEPT, {})
     entries = {key: text for key, text in {**kept.get(name, {}), **keep}.items() if text is not None}
-    # new dictionaries, so that a batch can be undone by the old ones
+    # new dictionaries, because the old ones serve to undo a batch
     vars(store)[KEPT] = {**kept, name: entries}
 
 
 def kept_entries(store: Any, name: str) -> dict[str, str]:
-    """Give a copy of what is remembered under a name."""
+    """Return a copy of the texts kept under a name."""
     return dict(vars(store).get(KEPT, {}).get(name, {}))
 
 
 def restore_entries(store: Any, kept: Any) -> None:
-    """Give a store back what it kept once, as its attribute was then."""
+    """Restore an earlier value of a store's attribute of kept texts; None removes the attribute."""
     if kept is None:
         vars(store).pop(KEPT, None)
     else:
@@ -79,23 +79,21 @@ def restore_entries(store: Any, kept: Any) -> None:
 
 @contextmanager
 def restoring_graphs(graphs: set[Any]) -> Iterator[None]:
-    """Give a store its set of graphs back if the block raises, as empty graphs may have been added or
-    removed.
-    """
+    """Restore a store's set of graphs if the block raises: it may have added or removed empty graphs."""
     before = set(graphs)
     try:
         yield
     except BaseException:
-        # in place, because the store itself has this set
+        # in place, because the store uses this set
         graphs.clear()
         graphs.update(before)
         raise
 
 
 def updatable(graph: Any, store: Any) -> Graph:
-    """Give the graph over a store, its own or the one inside it, in the form whose updates are right.
+    """Return a graph over a store, its own or the one inside it, on which updates run correctly.
 
-    rdflib's engine takes a subclass of `Graph` for a dataset; of a `Dataset` see `_Dataset`.
+    rdflib's engine treats a subclass of `Graph` as a dataset; for a `Dataset` see `_Dataset`.
     """
     if isinstance(graph, Dataset):
         target: Graph = _Dataset(store, default_union=graph.default_union)
@@ -108,25 +106,25 @@ def updatable(graph: Any, store: Any) -> Graph:
 
 
 class _Dataset(Dataset):
-    """A dataset in whose updates triples are those of the default graph, as SPARQL says.
+    """A dataset in whose updates triples belong to the default graph, as SPARQL requires.
 
-    In rdflib's own INSERT DATA and COPY fail with triples, and DELETE DATA, DELETE WHERE and CLEAR DEFAULT
-    reach all graphs.
+    With rdflib's own `Dataset`, INSERT DATA and COPY of triples fail, and DELETE DATA, DELETE WHERE and CLEAR
+    DEFAULT affect all graphs.
     """
 
     @property
     def identifier(self) -> Any:
-        """The name that rdflib's engine takes for that of the default graph."""
+        """The name of the default graph for rdflib's engine."""
         return self.default_graph.identifier
 
     def __iter__(self) -> Any:
         return iter(self.default_graph)
 
-    def __iadd__(self, other: Iterable[Any]) -> _Dataset:  # type: ignore[misc]  # it adds where + would not
+    def __iadd__(self, other: Iterable[Any]) -> _Dataset:  # type: ignore[misc]  # it adds, unlike +
         self.default_graph += other
         return self
 
     def remove(self, triple: Any) -> _Dataset:
-        """Remove a triple, or what a pattern matches, from the default graph."""
+        """Remove the triples that match a pattern from the default graph."""
         self.default_graph.remove(triple)
         return self

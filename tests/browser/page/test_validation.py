@@ -119,7 +119,7 @@ def test_refused_update_says_its_results(page: Page, served: Served, watched: Wa
     page.keyboard.press("Control+Enter")
     problem = page.locator("#update-problem")
     expect(problem).to_have_attribute("role", "alert")
-    expect(problem).to_contain_text("the commit is refused, for it would add 1 result:")
+    expect(problem).to_contain_text("the commit is refused, because it would add 1 result:")
     expect(problem.locator("li")).to_have_text(":T5 Violation :line: has no line (MinCount)")
     assert served.query("SELECT * { ?s ?p ?o }") == before
     write(page, "INSERT DATA { :T6 a :Train ; :line :S2 }")

@@ -1,4 +1,4 @@
-"""What a subscriber that resumes was told, on disk, and the way of each delta to it."""
+"""Subscribers that resume: their answers on disk, and the delivery of their deltas."""
 
 from __future__ import annotations
 

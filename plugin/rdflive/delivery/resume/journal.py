@@ -1,4 +1,4 @@
-"""The file of resumed subscriptions: the answers that each was told, and the delta it is being told."""
+"""The journal of resumed subscriptions: the delivered answer of each, and the delta in delivery."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rdflive.errors import ClosedError
 __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
 
 Rows: TypeAlias = dict[str, int]
-"""Rows of terms as text, and their weights, none of them zero."""
+"""Rows of terms as text, and their nonzero weights."""
 
 _REPORT: Final = "@"
-"""What the text of a report begins with, and no row of terms."""
+"""The first character of the text of a report; no row of terms starts with it."""
 
-# Added up in SQL, so that the work depends on the delta and not on the answer.
+# in SQL, so that the work depends on the delta and not on the answer
 _APPLY: Final = (
     """INSERT INTO answer SELECT subscriber, row, spelling, weight FROM pending
         WHERE subscriber = :id AND substr(row, 1, 1) != '@'
@@ -37,45 +37,45 @@ _APPLY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A delta that was written down and not acknowledged: its number, whether it is the first, its rows."""
+    """A delta that was written and not acknowledged. `initial` is true for the first delta."""
 
     number: int
     initial: bool
     rows: Rows
     report: str = ""
-    """What a window's report says besides, as it was given to `write`."""
+    """The window's report of the delta, as passed to `write`."""
 
 
 class Kept(Protocol):
-    """What a stream was given, which is in the file before what follows from it."""
+    """The log of a stream's elements, which is written before the deltas that follow from them."""
 
     def flush(self) -> None:
-        """Write what is not in the file yet."""
+        """Write the elements that are not in the file yet."""
 
     def leave(self, name: str, /) -> None:
-        """Be told that a subscriber is closed."""
+        """Release the elements of a closed subscriber."""
 
 
 class Journal:
-    """What one file knows of one subscriber. All methods may be called from any thread.
+    """The state of one subscriber in a file. All methods may be called from any thread.
 
-    `write` puts the next delta into the file, `acknowledge` adds it to the answers. Of several journals
-    of one subscriber the last one opened has it; any other gets a `ResumeError` when it writes, as does one
-    whose file is gone. What SQLite raises becomes a `ResumeError` too, and then nothing was changed.
+    `write` puts the next delta into the file, and `acknowledge` adds it to the answer. If several journals of
+    one subscriber are opened, the last one owns it, and the others raise `ResumeError` when they write. So
+    does a journal whose file is gone. Errors of SQLite become a `ResumeError` too; nothing has changed then.
     """
 
     _what: ClassVar = "the answers of another query"
-    """What a file holds under a name that was used for something else."""
+    """The content of a file under a name that was used for something else, for messages."""
 
     def __init__(self, path: str | os.PathLike[str], name: str, query: str) -> None:
         self.streams: Sequence[Kept] = ()
-        """What is kept of the streams that the subscriber looks at."""
+        """The logs of the streams that the subscriber reads."""
         self._file = JournalFile(path, name)
         self.path = self._file.path
         self.name = name
         self._lock = threading.RLock()
         opened = (self._file.real_path, name)
-        # In one process a second journal of the name is refused; between processes the last takes over.
+        # in one process a second journal of the name is refused; between processes the last takes over
         self._take(opened)
         try:
             self._connection = self._file.connect()
@@ -105,10 +105,10 @@ class Journal:
         with self._lock:
             if self._close.alive:
                 _release(self._connection, self._opened)
-                self._close.detach()  # what was interrupted before this is done by the next call
+                self._close.detach()  # last, so that the next call repeats interrupted steps
 
     def pending(self) -> Pending | None:
-        """Read the delta that was written and not acknowledged, as it was written."""
+        """Read the delta that was written and not acknowledged; None if there is none."""
         with self._reading() as connection:
             record = self._file.record(connection)
             if record.written == record.acknowledged:
@@ -120,39 +120,39 @@ class Journal:
             return Pending(record.written, bool(record.initial), rows, "".join(reports)[1:])
 
     def missed(self, rows: Rows) -> Rows:
-        """Subtract the answers that the subscriber was told from the rows that are the answers now."""
+        """Subtract the delivered answer from the rows of the current answer."""
         changed = {row_key(row): (row, weight) for row, weight in rows.items()}
         gone: Rows = {}
         with self._reading():
-            for row, told in self._rows("answer"):
+            for row, known in self._rows("answer"):
                 key = row_key(row)
                 text, weight = changed.pop(key, (row, 0))
-                if weight > told:
-                    changed[key] = text, weight - told
-                elif weight < told:
-                    gone[row] = weight - told
+                if weight > known:
+                    changed[key] = text, weight - known
+                elif weight < known:
+                    gone[row] = weight - known
         return gone | dict(changed.values())
 
     def begin(self, rows: Rows) -> None:
-        """Take rows for the answers that the subscriber was told, without telling it."""
+        """Record rows as the delivered answer without delivering them."""
         self._flush()
         with self._transaction() as (connection, record):
             total = wrap(record.answer + self._insert(connection, "answer", rows))
             record = replace(record, begun=1, answer=total)
             record.store(connection)
-        # behind the commit: a stamp ahead of the file means that the file has lost something
+        # after the commit: a stamp ahead of the file means that the file has lost data
         self._file.stamp(record)
         self.begun = True
 
     def write(self, rows: Rows, *, initial: bool = False, report: str = "") -> int:
-        """Write down a delta before it is handed out, and give its number."""
+        """Write a delta before its delivery, and return its number."""
         self._flush()
         if report:
             rows = {**rows, _REPORT + report: 1}
         with self._transaction() as (connection, record):
             if record.written != record.acknowledged:
                 raise self._file.error(
-                    "a delta was taken while another was not done with; take them in one thread"
+                    "a delta was taken before the last one was acknowledged; take them in one thread"
                 )
             total = self._insert(connection, "pending", rows)
             number = record.written + 1
@@ -163,9 +163,9 @@ class Journal:
         return number
 
     def acknowledge(self) -> None:
-        """Add the delta that was handed out to the answers; possible after `close` too.
+        """Add the written delta to the delivered answer; possible after `close` too.
 
-        Then it does nothing where another journal has the subscriber.
+        After `close`, nothing happens if another journal owns the subscriber.
         """
         with self._lock:
             if not self.closed:
@@ -177,7 +177,7 @@ class Journal:
                 closing(self._file.connect("rw")) as connection,
                 self._file.transaction(connection),
             ):
-                # the answer belongs to whoever has taken the subscriber over since
+                # another journal may own the subscriber now
                 found = self._file.find(connection)
                 if found is not None and self._has(found):
                     self._apply(connection, found)
@@ -201,27 +201,27 @@ class Journal:
             _opened.add(opened)
 
     def _join(self, connection: sqlite3.Connection, query: str) -> None:
-        """Take the subscriber from whoever had it."""
+        """Take over the subscriber from its last journal."""
         record = self._file.record(connection)
         if record.query not in (None, query):
             raise self._file.error(
                 f"it holds {self._what}: {record.query!r}, not {query!r}; give the new one "
-                "another name, or delete the file and begin anew"
+                "another name, or delete the file and start again"
             )
         self._id, self._token, self._session = record.id, record.token, record.session + 1
         self.begun = bool(record.begun)
-        """True when the file holds answers, perhaps none, so that there is something to resume."""
+        """True if the file holds an answer to resume from, which may be empty."""
         replace(record, session=self._session, query=query).store(connection)
 
     def _rows(self, table: str) -> Iterator[tuple[str, int]]:
-        # Rows of weight 0 occur: when `"a"@EN` goes and `"a"@en` comes, which are one row.
+        # rows of weight 0 occur when `"a"@EN` is removed and `"a"@en` added, which are one row
         return self._connection.execute(
             f"SELECT coalesce(spelling, row), weight FROM {table} WHERE subscriber = ? AND weight",  # noqa: S608
             (self._id,),
         )
 
     def _insert(self, connection: sqlite3.Connection, table: str, rows: Rows) -> int:
-        """Add rows to a table, and give what they add to its sum."""
+        """Add rows to a table, and return their contribution to its sum."""
         total = 0
         values = []
         for row, weight in rows.items():
@@ -236,7 +236,7 @@ class Journal:
         return wrap(total)
 
     def _flush(self) -> None:
-        """Have what streams were given in the file first: SQLite keeps the order of what it writes."""
+        """Write the elements of streams first: SQLite keeps the order of its writes."""
         for stream in self.streams:
             stream.flush()
 
@@ -253,8 +253,8 @@ class Journal:
     @contextmanager
     def _transaction(self, *, durable: bool = True) -> Iterator[tuple[sqlite3.Connection, SubscriberRecord]]:
         with self._reading() as connection:
-            # FULL, so that a number that was handed out is never given to another delta after a power
-            # failure. An acknowledgement may be lost: the same delta then comes again.
+            # FULL, so that no other delta gets a delivered number after a power failure. An acknowledgement
+            # may be lost: the same delta then comes again.
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             with self._file.transaction(connection):
                 self._file.check()
@@ -267,9 +267,9 @@ class Journal:
 
 
 def subscriber_token(path: str | os.PathLike[str], name: str) -> str:
-    """Give the random word that a subscriber has in a file; it has another in any other or later file.
+    """Return the random token of a subscriber in a file, which differs in every other file.
 
-    The file is made, and the subscriber entered in it, where they are not there. Raises `ResumeError`.
+    Creates the file and the entry of the subscriber if they are missing. Raises `ResumeError`.
 
     >>> from tempfile import mkdtemp
     >>> path = os.path.join(mkdtemp(), "board.db")
@@ -284,10 +284,10 @@ def subscriber_token(path: str | os.PathLike[str], name: str) -> str:
 
 _opening: Final = threading.Lock()
 _opened: Final[set[tuple[str, str]]] = set()
-"""The path and the name of every journal that is open in this process."""
+"""The path and the name of every open journal of this process."""
 
 
 def _release(connection: sqlite3.Connection, opened: tuple[str, str]) -> None:
-    """Close a journal; without `_opening`, since the garbage collector may call it while that is held."""
+    """Close a journal; without `_opening`, because the garbage collector may call this while it is held."""
     connection.close()
     _opened.discard(opened)

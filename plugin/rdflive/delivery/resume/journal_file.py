@@ -1,4 +1,4 @@
-"""The SQLite file of resumed subscriptions: making it, knowing it again, and saying what is wrong with it."""
+"""The SQLite file of resumed subscriptions: its creation, its checks, and the messages for its errors."""
 
 from __future__ import annotations
 
@@ -20,61 +20,49 @@ BUSY: Final = 10.0
 """Seconds to wait for a transaction of another subscription in the same file."""
 
 _APPLICATION: Final = 0x72646C76
-"""What marks a SQLite file as one of ours."""
+"""The application id that marks a SQLite file as one of rdflive."""
 _SCHEMA: Final = 2
-_ROWS: Final = (
-    # `spelling` is the row where that differs from its key
+_TABLES: Final = (
+    # `seal` is the checksum of the other columns; see `SubscriberRecord`
+    """CREATE TABLE subscriber (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
+        session INTEGER NOT NULL, begun INTEGER NOT NULL,
+        written INTEGER NOT NULL, acknowledged INTEGER NOT NULL, initial INTEGER NOT NULL,
+        answer INTEGER NOT NULL, pending INTEGER NOT NULL, seal INTEGER NOT NULL)""",
+    # `spelling` is the row if it differs from its key
     """CREATE TABLE answer (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
     """CREATE TABLE pending (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
 )
-_TABLES: Final = {
-    # of a subscriber, `seal` is the checksum of its other columns; see `SubscriberRecord`
-    _SCHEMA: (
-        """CREATE TABLE subscriber (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
-        session INTEGER NOT NULL, begun INTEGER NOT NULL,
-        written INTEGER NOT NULL, acknowledged INTEGER NOT NULL, initial INTEGER NOT NULL,
-        answer INTEGER NOT NULL, pending INTEGER NOT NULL, seal INTEGER NOT NULL)""",
-        *_ROWS,
-    ),
-    1: (
-        """CREATE TABLE subscriber (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
-        session INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT 0,
-        written INTEGER NOT NULL DEFAULT 0, acknowledged INTEGER NOT NULL DEFAULT 0,
-        initial INTEGER NOT NULL DEFAULT 0)""",
-        *_ROWS,
-    ),
-}
-"""The tables of each layout that is read; one that is not the last is changed into that."""
 _CHECK: Final = "check the path, its permissions and the space on its disk"
-_ANEW: Final = (
-    "put back a copy of it that is whole, or give another path or delete it, and begin anew with the "
-    "answers as they are now"
+_RECOVER: Final = (
+    "put back an intact copy of it; or give another path or delete it, and start again with the answers as "
+    "they are now"
 )
-_BROKEN: Final = f"it is no SQLite file or a damaged one: {_ANEW}"
+_BROKEN: Final = f"it is no SQLite file or a damaged one: {_RECOVER}"
 _ADVICE: Final = {
-    0: _BROKEN,  # of Python's module, for text that is no UTF-8
-    sqlite3.SQLITE_ERROR: _BROKEN,  # of our own statements: the tables are not what they were
+    0: _BROKEN,  # from Python's module, for text that is no UTF-8
+    sqlite3.SQLITE_ERROR: _BROKEN,  # from our statements, if the tables have changed
     sqlite3.SQLITE_BUSY: "another program holds the file: wait until it has ended",
     sqlite3.SQLITE_CORRUPT: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
-    # also what SQLite says where the header has the number of a format to come
-    sqlite3.SQLITE_READONLY: f"let this user write it and its folder; if that is so, it is damaged: {_ANEW}",
+    # SQLite raises it also for a header with the number of a future format
+    sqlite3.SQLITE_READONLY: (
+        f"give this user write access to it and its folder; otherwise it is damaged: {_RECOVER}"
+    ),
 }
 
 _FileId: TypeAlias = tuple[int, int]
-"""The device and the number of a file, which no other file has while it is open."""
+"""The device and the inode of a file, unique while the file is open."""
 
 
 class ResumeError(RdfliveError, RuntimeError):
-    """A subscription cannot be resumed, or cannot go on with the file that it is resumed from."""
+    """A subscription cannot be resumed from its file, or cannot go on with it."""
 
 
 class JournalFile:
-    """A file of resumed subscriptions as one of its subscribers sees it; errors name both."""
+    """The file of resumed subscriptions for one of its subscribers; errors name both."""
 
     def __init__(self, path: str | os.PathLike[str], name: str) -> None:
         self.path = os.path.abspath(os.fsdecode(path))
@@ -84,11 +72,11 @@ class JournalFile:
         try:
             name.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"the subscriber's name {name!r} is no text: {error.reason}") from error
+            raise ValueError(f"the subscriber's name {name!r} is not valid text: {error.reason}") from error
         self._known: tuple[_FileId | None, _FileId | None] = None, None
 
     def connect(self, mode: str = "rwc") -> sqlite3.Connection:
-        """Open the file, which "rwc" makes where there is none; the caller keeps threads apart."""
+        """Open the file; "rwc" creates a missing one. The caller serializes the uses of the connection."""
         with self.explained():
             if mode == "rwc" and _place(self.path, least=1) is None:
                 with suppress(FileNotFoundError):
@@ -97,23 +85,23 @@ class JournalFile:
                 f"{Path(self.path).as_uri()}?mode={mode}",
                 uri=True,
                 timeout=BUSY,
-                # transactions are begun by `transaction`, and not by Python's module where it sees a write
+                # `transaction` starts transactions, and Python's module starts none
                 isolation_level=None,
-                # deltas are handed out in whichever thread writes; `Journal` has a lock
+                # deltas are delivered in any writing thread; `Journal` has a lock
                 check_same_thread=False,
             )
 
     def prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables of a new file; refuse one that is not ours before anything is changed in it."""
-        with self.transaction(connection, "DEFERRED"):  # one view: another may be making the tables
+        """Create the tables of a new file; refuse another program's file before any change to it."""
+        with self.transaction(connection, "DEFERRED"):  # a transaction: another may be creating the tables
             if not _is_ours(connection) and not _is_empty(connection):
                 raise self.error("it belongs to another program; give the path of a file of its own")
         with self.explained():
-            # Outside a transaction, as SQLite demands, and only now: it writes into the file.
+            # outside a transaction, as SQLite requires, and after the check, because it writes to the file
             connection.execute("PRAGMA journal_mode = WAL")
         with self.transaction(connection):
             if _is_empty(connection):
-                for statement in _TABLES[_SCHEMA]:
+                for statement in _TABLES:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_SCHEMA}")
@@ -123,64 +111,62 @@ class JournalFile:
                 token = secrets.token_hex(16)
                 record = SubscriberRecord((last or 0) + 1, self.name, token, None, 0, 0, 0, 0, 0, 0, 0)
                 if is_ahead(self._stamp, record, is_new=True):
-                    raise self._behind("a subscriber that was told deltas is not in it")
+                    raise self._behind("a subscriber that got deltas is not in it")
                 record.store(connection)
 
     def record(self, connection: sqlite3.Connection) -> SubscriberRecord:
-        """Read what the file has of the subscriber, who is there since `prepare`."""
+        """Read the record of the subscriber, which exists since `prepare`."""
         found = self.find(connection)
         if found is None:
             raise self.damaged("the subscriber is gone from it")
         return found
 
     def stamp(self, record: SubscriberRecord) -> None:
-        """Note beside the file what the subscriber will be told; call it when the record is committed."""
+        """Write the stamp of a record beside the file; called when the record is committed."""
         with self.explained():
             write_stamp(self._stamp, record)
 
     def find(self, connection: sqlite3.Connection) -> SubscriberRecord | None:
-        """Read what the file has of the subscriber; raises `ResumeError` where that is damaged."""
+        """Read the record of the subscriber, or None; raises `ResumeError` if it is damaged."""
         with self._undamaged():
             return SubscriberRecord.read(connection, self.name)
 
     def damaged(self, reason: str) -> ResumeError:
-        """Say that the file is not as it was written."""
-        return self.error(f"it is damaged ({reason}): {_ANEW}")
+        """Return the error for a file that differs from what was written."""
+        return self.error(f"it is damaged ({reason}): {_RECOVER}")
 
     def _behind(self, reason: str) -> ResumeError:
-        """Say that the file ends too early: it is an older copy, or SQLite has dropped the end of its log."""
+        """Return the error for a file without its end: an older copy, or a log that SQLite has cut."""
         return self.error(
             f"it is damaged or an older copy ({reason}, says {self._stamp!r}): put back a newer copy; or "
-            "delete that file as well, where subscribers know no more than this copy does or may be told "
-            "deltas again; or delete both, and begin anew with the answers as they are now"
+            "delete that file as well, if subscribers got no more deltas than this copy has, or may get some "
+            "again; or delete both, and start again with the answers as they are now"
         )
 
     def _verify(self, connection: sqlite3.Connection) -> None:
-        """Refuse a file that is not as rdflive has written it, before anything of it is believed.
+        """Raise `ResumeError` for a file that is not exactly what rdflive wrote, before its data are used.
 
-        SQLite looks at a page when it comes by, and at most of what it holds not at all.
+        SQLite checks a page only when it reads it, and has no checksums of rows.
         """
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in _TABLES:
+        if version != _SCHEMA:
             raise self.error(
-                f"its layout is {version}, and this rdflive knows {_SCHEMA}: use the one that made it, "
-                "or delete it and begin anew"
+                f"its layout is {version}, and this rdflive reads {_SCHEMA}: use the version that made it, "
+                "or delete it and start again"
             )
         made = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master") if text}
-        if made != set(_TABLES[version]):
+        if made != set(_TABLES):
             raise self.damaged("its tables are not those of its layout")
         (fault, *_) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if fault != "ok":
             raise self.damaged(" ".join(fault.split()))
         with self._undamaged():
-            if version != _SCHEMA:
-                _migrate(connection)
             records = {record.id: record for record in SubscriberRecord.every(connection)}
             for table in ("answer", "pending"):
                 _check_rows(connection, table, records)
         for record in records.values():
             if is_ahead(self._stamp, record):
-                raise self._behind(f"deltas that {record.name!r} was told are not in it")
+                raise self._behind(f"deltas that {record.name!r} got are not in it")
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
@@ -190,43 +176,43 @@ class JournalFile:
             raise self.damaged(str(error)) from error
 
     def remember(self) -> None:
-        """Take what is at the path for the file that is open; call it when its log is there too."""
+        """Remember the identity of the open file and its log, which must both exist."""
         self._known = self._found()
 
     def check(self) -> None:
-        """Raise `ResumeError` where the file that is open is not at its path any more.
+        """Raise `ResumeError` if the open file is no longer at its path.
 
-        SQLite does not look: it goes on writing into a file that is deleted, for nobody to read.
+        SQLite does not check this: it goes on writing to a deleted file.
         """
         if self._found() != self._known:
             raise self.error(
-                "it or its write-ahead log was deleted, emptied or replaced while it was open; put back what "
-                "was there, or delete it and begin anew"
+                "it or its write-ahead log was deleted, emptied or replaced while it was open; put the old "
+                "file back, or delete it and start again"
             )
 
     @contextmanager
     def transaction(self, connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-        """Make a transaction of the block."""
+        """Run the block as one transaction."""
         with self.explained():
             try:
                 connection.execute(f"BEGIN {kind}")
                 yield
                 connection.execute("COMMIT")
             except BaseException:
-                # BEGIN may have failed, and after some errors SQLite has rolled back by itself
+                # BEGIN may have failed, and SQLite rolls back by itself after some errors
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Make a `ResumeError` of what SQLite and the system raise in the block."""
+        """Turn errors of SQLite and the operating system in the block into `ResumeError`."""
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what extends it
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code, without its extension
             raise self.error(f"{error}; {_ADVICE.get(code, _CHECK)}") from error
-        except UnicodeDecodeError as error:  # Python's module does not take all that SQLite says
+        except UnicodeDecodeError as error:  # Python's module cannot decode every message of SQLite
             raise self.damaged(f"text in it is no UTF-8: {error.reason}") from error
         except OSError as error:
             raise self.error(f"{error}; {_CHECK}") from error
@@ -235,12 +221,12 @@ class JournalFile:
         return _place(self.path, least=1), _place(f"{self.real_path}-wal")
 
     def error(self, reason: str) -> ResumeError:
-        """Say why this subscriber cannot go on with this file."""
+        """Return the error that this subscriber cannot go on with this file."""
         return ResumeError(f"subscription {self.name!r} cannot be resumed from {self.path!r}: {reason}")
 
 
 def _place(path: str, *, least: int = 0) -> _FileId | None:
-    """Find a file; None where there is none of at least so many bytes."""
+    """Return the identity of a file; None if there is no file of at least `least` bytes."""
     try:
         found = os.stat(path)
     except OSError:
@@ -249,7 +235,7 @@ def _place(path: str, *, least: int = 0) -> _FileId | None:
 
 
 def _check_rows(connection: sqlite3.Connection, table: str, records: Mapping[int, SubscriberRecord]) -> None:
-    """Compare the rows of a table with what their subscribers say of them; raises ValueError."""
+    """Compare the rows of a table with the sums of their subscribers; raises ValueError if they differ."""
     for subscriber, total in _sums(connection, table, records).items():
         record = records[subscriber]
         if total != getattr(record, table):
@@ -257,28 +243,16 @@ def _check_rows(connection: sqlite3.Connection, table: str, records: Mapping[int
 
 
 def _sums(connection: sqlite3.Connection, table: str, subscribers: Iterable[int]) -> dict[int, int]:
-    """Add up the rows of each subscriber; raises ValueError for what was never written."""
+    """Add up the rows of each subscriber; raises ValueError for a row that rdflive never writes."""
     sums = dict.fromkeys(subscribers, 0)
     for subscriber, row, spelling, weight in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
-        # SQLite lets a column hold anything, whatever its type
+        # in SQLite a column may hold values of any type
         if subscriber not in sums or not isinstance(row, str) or not isinstance(weight, int):
             raise ValueError(f"a row of {table} is none of a subscriber's")
         if spelling is not None and (not isinstance(spelling, str) or row_key(spelling) != row):
             raise ValueError(f"a row of {table} is spelt {spelling!r}, and known as {row!r}")
         sums[subscriber] += row_mark(row) * weight
     return {subscriber: wrap(total) for subscriber, total in sums.items()}
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Change a file of layout 1, which had no checksums, into the last one; raises ValueError."""
-    columns = "id, name, token, query, session, begun, written, acknowledged, initial"
-    found = {values[0]: values for values in connection.execute(f"SELECT {columns} FROM subscriber")}  # noqa: S608
-    answer, pending = (_sums(connection, table, found) for table in ("answer", "pending"))
-    connection.execute("DROP TABLE subscriber")
-    connection.execute(_TABLES[_SCHEMA][0])
-    for number, values in found.items():
-        SubscriberRecord(*(*values, answer[number], pending[number])).store(connection)
-    connection.execute(f"PRAGMA user_version = {_SCHEMA}")
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:

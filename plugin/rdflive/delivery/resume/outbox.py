@@ -1,4 +1,4 @@
-"""What a resumed subscription hands out: one delta at a time, numbered and written down beforehand."""
+"""The outbox of a resumed subscription: it delivers one delta at a time, numbered and written before."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _Result = TypeVar("_Result")
 
 
 class Outbox:
-    """Deltas on their way to the one consumer of a subscription that has a journal.
+    """Delivers deltas to the one consumer of a subscription with a journal.
 
-    A delta waits in the mailbox, where later ones are added to it, until the consumer asks. It is then
-    written to the journal with its number (1), handed out (2), and acknowledged when the consumer asks
-    again (3). Killed after (1), it is handed out once more under the same number.
+    A delta waits in the mailbox, and later deltas are merged into it, until the consumer requests one. Then
+    it is written to the journal with its number (1), delivered (2), and acknowledged by the next request (3).
+    If the process ends after (1), the delta is delivered again with the same number.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Outbox:
         stop: Callable[[BaseException], object],
         asked: Row = (),
     ) -> None:
-        """Begin with what the journal holds; `sample` is any term of the store.
+        """Start with the pending delta of the journal; `sample` is any term of the store.
 
-        `call` hands a delta to the callback and tells whether that has taken it, None where an iterator is to
-        take them; `stop` ends the subscription when a step fails. `asked` are the terms that it asks for.
+        `call` passes a delta to the callback, and returns false if it failed; it is None if an iterator takes
+        the deltas. `stop` ends the subscription after an error. `asked` are the terms for its parameters.
         """
         self.mailbox = Mailbox(limit=0)
         self.count = 0
-        """Deltas handed out."""
+        """Number of delivered deltas."""
         self._journal = journal
         self._header = header
         self._asked = asked
@@ -64,59 +64,57 @@ class Outbox:
         self._pending = self._written()
 
     def put(self, delta: Delta) -> None:
-        """Let a delta wait, or call the callback; an initial one stands for what the consumer missed."""
+        """Queue a delta, or call the callback; an initial delta is reduced to the missed changes."""
         if delta.initial and not self._initial and not self._journal.begun:
-            # with `initial=False` what is there now counts as told
+            # with `initial=False` the answer at the start counts as delivered
             self.attempt(lambda: self._journal.begin(self._to_rows(delta)[0]))
         self.mailbox.put(delta)
         if self._call is not None:
-            self._consumer = consumer = Consumer(
-                self
-            )  # a new one: what a callback was killed at is due again
-            # asking until there is nothing acknowledges the last delta too
-            while (numbered := consumer.take_now(_nobody)[0]) is not None:
+            # a new consumer, so that the delta of an interrupted callback comes again
+            self._consumer = consumer = Consumer(self)
+            # the last request, which returns None, acknowledges the last delta
+            while (numbered := consumer.take_now(_ignore)[0]) is not None:
                 if not self._call(numbered):
-                    return  # it comes again with the next one
+                    return  # it comes again with the next delta
 
     def again(self) -> None:
-        """Have the delta that was handed out last come again, because the callback was interrupted."""
+        """Deliver the last delta again, because the callback was interrupted."""
         if self._consumer is not None:
             self._consumer.again()
 
     def close(self) -> None:
-        """Hand out no more; what waits is the difference to find when the subscription is resumed."""
+        """Deliver no more; the waiting changes are found again when the subscription is resumed."""
         self._journal.close()
         self.mailbox.close()
 
     def consumer(self) -> Consumer:
-        """Make the consumer of an iterator; raises ResumeError while there is another."""
+        """Return the consumer for an iterator; raises ResumeError while there is another consumer."""
         if self._consumer is not None or self._call is not None:
             raise ResumeError(
-                f"subscription {self._journal.name!r} has its consumer: a resumed subscription is followed "
-                "once, by its callback, by one iterator or by next(); close that iterator, or subscribe by "
-                "another name"
+                f"subscription {self._journal.name!r} has a consumer already: a resumed subscription has "
+                "one, its callback, an iterator or next(); close that iterator, or subscribe by another name"
             )
         self._consumer = Consumer(self)
         return self._consumer
 
     def release(self, consumer: object) -> None:
-        """Forget a consumer; what it took and did not acknowledge is for the next one."""
+        """Remove a consumer; its unacknowledged delta goes to the next one."""
         if consumer is self._consumer:
             self._consumer = None
 
     def take(self, consumer: Consumer, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Give a consumer its next delta, being done with the last, and say whether more can come.
+        """Acknowledge a consumer's last delta, and take the next; see `DeltaSource.take_now`.
 
-        Without one `wake` is called when there is one. A consumer that was released gets nothing.
+        A released consumer gets none.
         """
         return self.attempt(lambda: self._take(consumer, wake)) or (None, False)
 
     def acknowledge(self, consumer: Consumer) -> None:
-        """Note that a consumer is done with the delta that it took."""
+        """Acknowledge the delta that a consumer has taken."""
         self.attempt(lambda: self._acknowledge(consumer))
 
     def attempt(self, step: Callable[[], _Result]) -> _Result | None:
-        """Work on the journal; what fails stops the subscription, and what it missed can be resumed."""
+        """Run a step on the journal. An error stops the subscription, which can be resumed."""
         try:
             return step()
         except ClosedError:
@@ -126,12 +124,12 @@ class Outbox:
             raise
 
     def _take(self, consumer: Consumer, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        with self._taking:  # what a released consumer has begun is done before the next one looks
+        with self._taking:  # a step of a released consumer ends before the next consumer's step
             if not self._serves(consumer):
                 return None, False
             self._settle(consumer)
             delta, more = self._look(wake)
-            # it may have been stopped while the delta was written; then that is for the next consumer
+            # if it was stopped meanwhile, the delta goes to the next consumer
             if not self._serves(consumer):
                 return None, False
             if delta is not None:
@@ -163,7 +161,7 @@ class Outbox:
         return consumer is self._consumer and not consumer.is_stopped
 
     def _number(self, delta: Delta) -> Delta | None:
-        """Write down what to tell the consumer, and give it with its number; None when that is nothing."""
+        """Write a delta to the journal, and return it with its number; None if there is nothing to report."""
         rows, terms = self._to_rows(delta)
         initial = delta.initial and not self._journal.begun
         if delta.initial and not initial:
@@ -181,10 +179,13 @@ class Outbox:
         return self._to_delta(found.rows, {}, found.number, found.initial, found.report)
 
     def _to_rows(self, delta: Delta) -> tuple[Rows, dict[str, Row]]:
-        """Write rows as text: their weights, and their terms."""
+        """Return the weights and the terms of a delta's rows, by their texts."""
         rows: Rows = {}
         terms: dict[str, Row] = {}
-        for row, weight in delta._weights.items():  # the store's own terms, which the public views convert
+        for (
+            row,
+            weight,
+        ) in delta._weights.items():  # in terms of the store; the public attributes convert them
             try:
                 text = write_row(self._texts, row)
             except ValueError as error:
@@ -203,47 +204,47 @@ class Outbox:
         read: dict[str, Row] = {}
         for text, weight in rows.items():
             try:
-                # what went while the program did not run is known from the file only
+                # rows removed while the program did not run are only in the file
                 row = terms[text] if text in terms else read_row(self._texts, text, width)
             except ValueError as error:
                 raise ResumeError(
-                    f"{self._journal.path!r} holds an answer of {self._journal.name!r} that cannot be one of "
-                    f"this store: {error}; delete the file and begin anew"
+                    f"{self._journal.path!r} holds an answer of {self._journal.name!r} that this store "
+                    f"cannot hold: {error}; delete the file and start again"
                 ) from error
             weights[row] = weight
             read[text] = row
-        told = read_report(report, read)
-        return Delta(self._header, weights, sequence=number, initial=initial, asked=self._asked, **told)
+        reported = read_report(report, read)
+        return Delta(self._header, weights, sequence=number, initial=initial, asked=self._asked, **reported)
 
 
 class Consumer:
-    """Takes from an outbox as from a mailbox; asking for the next delta acknowledges the last."""
+    """Takes deltas from an outbox; requesting the next delta acknowledges the last."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self.has_taken = False
-        """True while it has a delta that is not acknowledged."""
+        """True while it has an unacknowledged delta."""
         self.is_stopped = False
 
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta; None at the end, `TimeoutError` after `timeout` seconds."""
         while True:
-            delta, more = self._outbox.take(self, _nobody)
+            delta, more = self._outbox.take(self, _ignore)
             if delta is not None or not more:
                 return delta
             self._outbox.mailbox.wait(timeout, is_over=lambda: self.is_stopped)
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take without blocking, and say whether more can come; if so, `wake` is called then."""
+        """Take a delta without blocking; see `DeltaSource`."""
         return self._outbox.take(self, wake)
 
     @property
     def waits(self) -> bool:
-        """True while there is a delta to take, which may turn out to be none."""
+        """True while a delta waits, which may turn out to be empty."""
         return self._outbox.mailbox.waits
 
     def forget(self, wake: Callable[[], None]) -> None:
-        """Do not call `wake` any more."""
+        """Cancel the call of `wake`."""
         self._outbox.mailbox.forget(wake)
 
     def done(self) -> None:
@@ -251,21 +252,21 @@ class Consumer:
         self._outbox.acknowledge(self)
 
     def again(self) -> None:
-        """Have the last delta come again."""
+        """Deliver the last delta again."""
         self.has_taken = False
 
     def stop(self) -> None:
-        """Take no more, and end a wait in another thread; what waits is for the next consumer."""
+        """Take no more, and end a wait in another thread; waiting deltas go to the next consumer."""
         self.is_stopped = True
         self._outbox.mailbox.wake()
 
 
-def _nobody() -> None:
-    """Wake nobody: the callback is called when the next delta is put, and a thread waits in the mailbox."""
+def _ignore() -> None:
+    """Do nothing: `put` calls the callback, and threads wait in the mailbox."""
 
 
 def texts_for(term: Any) -> RowTermTexts:
-    """Choose how the terms of a store are written, by one of them."""
+    """Return the text form for the terms of a store, given one of them."""
     try:
         return texts_of(term)
     except ValueError as error:

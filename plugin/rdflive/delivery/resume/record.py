@@ -1,9 +1,9 @@
-"""What a journal keeps of one subscriber, sealed so that a changed bit is noticed, and a stamp beside it.
+"""The record of one subscriber in a journal, with a checksum, and its stamp beside the journal.
 
-SQLite ends a write-ahead log at the first frame whose checksum is wrong, as it must after a power failure. So
-a changed bit there silently undoes what was committed, and a second delta would get a number that was used.
-The stamp of a subscriber is its last number, in a small file beside the journal. It is written after the
-commit, without a sync: it may be behind the journal, and never ahead.
+SQLite ends a write-ahead log at the first frame with a wrong checksum, as it must after a power failure. So
+a flipped bit there silently undoes commits, and a second delta would get a used number. The stamp of a
+subscriber is its last number, in a small file beside the journal. It is written after the commit, without a
+sync: it may be behind the journal, but never ahead.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _HALF: Final = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class SubscriberRecord:
-    """The row of a subscriber.
+    """The record of a subscriber.
 
-    `answer` and `pending` tie the rows of these tables together: each is the sum of `row_mark` times the
-    weight, so a row that is lost, changed or there twice makes another sum. As sums they follow each delta
-    without reading what is there: acknowledging one adds `pending` to `answer`.
+    `answer` and `pending` are checksums of the tables of these names: the sum of `row_mark` times weight over
+    the rows. A lost, changed or duplicate row changes the sum. A delta updates the sums without reading the
+    tables: acknowledging it adds `pending` to `answer`.
     """
 
     id: int
     name: str
     token: str
-    """A random word that no subscriber of another file has."""
+    """A random token, unique among all files."""
     query: str | None
     """None until the subscriber subscribes."""
     session: int
@@ -53,19 +53,19 @@ class SubscriberRecord:
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, name: str) -> Self | None:
-        """Read the record of a name; raises ValueError where it is damaged."""
+        """Read the record of a name; raises ValueError if it is damaged."""
         return next(iter(cls._select(connection, "WHERE name = ?", name)), None)
 
     @classmethod
     def every(cls, connection: sqlite3.Connection) -> list[Self]:
-        """Read all records; raises ValueError where one is damaged."""
+        """Read all records; raises ValueError if one is damaged."""
         return cls._select(connection)
 
     @classmethod
     def _select(cls, connection: sqlite3.Connection, where: str = "", *given: str) -> list[Self]:
         names = ", ".join(field.name for field in fields(cls))
         found = []
-        # `name` is looked at too, for a damaged index could lead to another subscriber
+        # `name` is checked too, because a damaged index could lead to another subscriber
         for *values, seal in connection.execute(f"SELECT {names}, seal FROM subscriber {where}", given):  # noqa: S608
             record = cls(*values)
             if seal != record._seal() or (given and record.name != given[0]):
@@ -74,7 +74,7 @@ class SubscriberRecord:
         return found
 
     def store(self, connection: sqlite3.Connection) -> None:
-        """Write the record with its seal, in place of what the file has of the subscriber."""
+        """Write the record with its seal, and replace the last one of the subscriber."""
         columns = [field.name for field in fields(self)]
         connection.execute(
             f"REPLACE INTO subscriber ({', '.join(columns)}, seal) VALUES ({'?, ' * len(columns)}?)",  # noqa: S608
@@ -89,9 +89,9 @@ class SubscriberRecord:
 
 
 def row_mark(key: str) -> int:
-    """Give the number that stands for a row in a sum.
+    """Return the number of a row in a checksum.
 
-    It is odd, so that no change of a weight by less than 2**64 leaves the sum as it is.
+    It is odd, so that every change of a weight by less than 2**64 changes the sum.
     """
     return _hash(key) | 1
 
@@ -101,15 +101,15 @@ def _hash(text: str) -> int:
 
 
 def wrap(number: int) -> int:
-    """Bring a sum into what SQLite holds as an integer."""
+    """Reduce a sum to a signed 64-bit integer, the range of SQLite."""
     return (number + _HALF) % _MODULUS - _HALF
 
 
 def query_identity(query: str, bindings: Mapping[str, Node], namespaces: Mapping[str, Any]) -> str:
-    """Write a query such that texts differ where queries do; spaces and comments make no difference.
+    """Return a text that identifies a query, without its whitespace and comments.
 
-    Of `namespaces` only what the text uses and does not declare counts, so that new prefixes of a graph
-    change nothing; of `bindings`, those of `initBindings`, everything.
+    It includes those prefixes of `namespaces` that the query uses and does not declare, so a new prefix of a
+    graph changes nothing. It includes all `bindings`, which are those of `initBindings`.
 
     >>> query_identity("ASK { ?s a  ?o } # any", {}, {"e": "urn:e"})
     'ASK { ?s a ?o }'
@@ -124,11 +124,11 @@ def query_identity(query: str, bindings: Mapping[str, Node], namespaces: Mapping
     bound = [prefix for prefix in sorted(used & namespaces.keys()) if f"{prefix}:" not in declared]
     parts += [f"PREFIX {prefix}: <{namespaces[prefix]}>" for prefix in bound]
     parts += [f"?{name} = {term.n3()}" for name, term in sorted(given.items())]
-    return " ".join(parts).encode("utf-8", "backslashreplace").decode()  # SQLite takes no lone surrogates
+    return " ".join(parts).encode("utf-8", "backslashreplace").decode()  # SQLite rejects lone surrogates
 
 
 def _parts(token: Token) -> tuple[str, ...]:
-    """Split `[]`, `()` and numbers with a sign in two: a text may have a space or a comment between these."""
+    """Split `[]`, `()` and signed numbers in two: a query may have a space or a comment inside them."""
     if token.kind in ("nil", "anonymous", "signed"):
         return token.text[0], token.text[1:] if token.kind == "signed" else token.text[-1]
     return (token.text,)
@@ -139,8 +139,8 @@ _STAMP: Final = struct.Struct("<Q32s8s")
 
 
 def write_stamp(path: str, record: SubscriberRecord) -> None:
-    """Note that what a record says now will be told."""
-    # Opened without emptying it: the file has a stamp for each subscriber, at a place of its own.
+    """Write the stamp of a record whose delta will be delivered."""
+    # not truncated: the file has a stamp for each subscriber, at a position of its own
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
     with os.fdopen(descriptor, "r+b", buffering=0) as stream:
         stream.seek(record.id * _STAMP.size)
@@ -148,9 +148,9 @@ def write_stamp(path: str, record: SubscriberRecord) -> None:
 
 
 def is_ahead(path: str, record: SubscriberRecord, *, is_new: bool = False) -> bool:
-    """Tell if a subscriber was told more than its record knows of; a damaged stamp tells nothing.
+    """True if the stamp of a subscriber is ahead of its record; a damaged stamp is ignored.
 
-    In the place of a record that `is_new` nobody has been told anything.
+    For a record that `is_new`, any valid stamp is ahead.
     """
     with suppress(FileNotFoundError), open(path, "rb") as stream:
         stream.seek(record.id * _STAMP.size)
@@ -163,7 +163,7 @@ def is_ahead(path: str, record: SubscriberRecord, *, is_new: bool = False) -> bo
 
 
 def _number(record: SubscriberRecord) -> int:
-    """Count what was written down for a subscriber: that it has begun, and its deltas."""
+    """Return the number of writes for a subscriber: its start and its deltas."""
     return record.begun + record.written
 
 

@@ -1,4 +1,4 @@
-"""Rows of terms, and the reports of windows, as text and back, exactly: the journal's form of both."""
+"""The exact text forms of rows of terms, and of the reports of windows, in the journal."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _CHARACTERS: Final = {text[1]: character for character, text in _LETTERS.items()
 
 
 class RowTermTexts(Protocol):
-    """How the terms of one library are written; both ways raise ValueError for what they cannot take."""
+    """The text form of the terms of one library. Both methods raise ValueError for other values."""
 
     def write(self, term: Any) -> str:
-        """Write a term, without a tab in the text."""
+        """Write a term as text without tabs."""
 
     def read(self, text: str) -> Any:
-        """Read what `write` wrote."""
+        """Read the text of `write`."""
 
 
 def write_row(texts: RowTermTexts, row: Row) -> str:
@@ -58,7 +58,7 @@ def write_row(texts: RowTermTexts, row: Row) -> str:
 
 
 def read_row(texts: RowTermTexts, text: str, width: int) -> Row:
-    r"""Read a row of `width` columns; raises ValueError where it has others.
+    r"""Read a row of `width` columns; raises ValueError if the text has another number of columns.
 
     >>> read_row(RdflibTexts(), "\t_:b", 2)
     (None, rdflib.term.BNode('b'))
@@ -71,7 +71,7 @@ def read_row(texts: RowTermTexts, text: str, width: int) -> Row:
 
 
 def row_key(text: str) -> str:
-    r"""Write a row such that equal rows are the same text: language tags are equal in any case.
+    r"""Return the key of a row's text, which is the same for equal rows: language tags become lower case.
 
     >>> row_key('"a"@EN-gb\t"b@C"')
     '"a"@en-gb\t"b@C"'
@@ -80,7 +80,7 @@ def row_key(text: str) -> str:
 
 
 def _term_key(text: str) -> str:
-    # a literal that ends so has no language tag
+    # a literal with one of these endings has no language tag
     if not text.startswith('"') or text.endswith(('"', ">")):
         return text
     literal, _, language = text.rpartition("@")
@@ -88,7 +88,7 @@ def _term_key(text: str) -> str:
 
 
 def texts_of(term: Any) -> RowTermTexts:
-    """Choose how terms are written by one of them; raises ValueError for those of a third library."""
+    """Return the text form for the library of a term; raises ValueError for any other library."""
     if isinstance(term, Node):
         return RdflibTexts()
     if type(term).__module__ == "pyoxigraph":
@@ -97,10 +97,10 @@ def texts_of(term: Any) -> RowTermTexts:
 
 
 class RdflibTexts:
-    """N-Triples in which any term of rdflib can be written, such as an IRI with a space."""
+    """N-Triples extended to every term of rdflib, such as an IRI with a space."""
 
     def write(self, term: Any) -> str:
-        """Write an IRI, a blank node with its label, or a literal in its own spelling."""
+        """Write an IRI, a blank node with its label, or a literal with its lexical form."""
         if isinstance(term, Literal):
             quoted = f'"{_escape(term)}"'
             if term.language:
@@ -113,14 +113,14 @@ class RdflibTexts:
         raise ValueError(f"{term!r} is neither an IRI nor a blank node nor a literal")
 
     def read(self, text: str) -> Any:
-        """Read a term; a literal keeps its spelling whatever `rdflib.NORMALIZE_LITERALS` says."""
+        """Read a term; a literal keeps its lexical form regardless of `rdflib.NORMALIZE_LITERALS`."""
         if text.startswith("<") and text.endswith(">"):
             return URIRef(_unescape(text[1:-1]))
         if text.startswith("_:"):
             return BNode(_unescape(text[2:]))
         match = _LITERAL.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is no term")
+            raise ValueError(f"{text!r} is not a term")
         lexical, language, datatype = match.groups()
         return exact_literal(_unescape(lexical), language, None if datatype is None else _unescape(datatype))
 
@@ -132,7 +132,7 @@ class OxigraphTexts:
         """Write a term of pyoxigraph."""
         from pyoxigraph import Literal, NamedNode, Triple
 
-        if isinstance(term, NamedNode):  # a lenient parser lets in what N-Triples must escape
+        if isinstance(term, NamedNode):  # a lenient parser accepts characters that N-Triples must escape
             return f"<{_NOT_IN_IRI.sub(_code, term.value)}>"
         if isinstance(term, Triple):
             return f"<<( {' '.join(map(self.write, term))} )>>"
@@ -149,7 +149,7 @@ class OxigraphTexts:
         try:
             (quad,) = parse(line, format=RdfFormat.N_TRIPLES, lenient=True)
         except SyntaxError as error:
-            raise ValueError(f"{text!r} is no term: {error}") from error
+            raise ValueError(f"{text!r} is not a term: {error}") from error
         return quad.object
 
 
@@ -175,9 +175,9 @@ def _unescape(text: str) -> str:
 
 
 def write_report(delta: Delta, texts: Mapping[Row, str]) -> str:
-    """Write the report of a delta, whose rows have these texts; nothing where it is of no window.
+    """Write the report of a delta as JSON, given the texts of its rows; "" for a delta without windows.
 
-    What a subscriber missed is told as retracted: the file does not tell what of it expired.
+    Missed changes are reported as retracted, because the file does not record which rows expired.
     """
     if delta.time is None and not delta._ends:
         return ""
@@ -193,7 +193,7 @@ def write_report(delta: Delta, texts: Mapping[Row, str]) -> str:
 
 
 def read_report(text: str, rows: Mapping[str, Row]) -> dict[str, Any]:
-    """Read what `write_report` wrote, as arguments of `Delta`."""
+    """Read a report of `write_report` as arguments of `Delta`."""
     if not text:
         return {}
     found = json.loads(text)
@@ -205,5 +205,5 @@ def read_report(text: str, rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _instant(value: Any) -> Any:
-    # an instant that no datetime has is in text itself
+    # an instant outside the range of datetime is text already
     return dated(to_instant(value)) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What streams were given, in the file of subscriptions that resume: enough to fill their windows again."""
+"""The log of streams in the file of subscriptions that resume: enough to restore their windows."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from rdflive.time.windows import Axis, Window
 __all__ = ["BATCH", "StreamLog"]
 
 BATCH: Final = 256
-"""So many acts are written at once, where no delta wants them in the file before."""
+"""Number of acts that are written together, unless a delta needs them in the file earlier."""
 _SEGMENT: Final = 1024
-"""So many acts are dropped from the file at once, when no window needs any of them."""
+"""Number of acts that are removed from the file together, when no window needs them."""
 _READER: Final = "reader "
 
 Panes: TypeAlias = Sequence[tuple[int, Pane]]
-"""Windows, each with the stream that it looks at."""
+"""Windows, each with the number of its stream."""
 
 
 class StreamJournal(Journal):
-    """The rows of a file that tell what streams were given.
+    """The rows of streams in a file.
 
-    They are kept as if streams were one more subscriber, whose answer they are: so the same checksums cover
-    them. One that begins with a number is what was done; of any reader there is one with its name, whose
-    weight is the number of the first row that it needs.
+    They are stored as the answer of one more subscriber, so the same checksums cover them. A row that starts
+    with a number holds acts. Each reader has one row with its name, whose weight is the number of the first
+    row that it needs.
     """
 
-    _what: ClassVar = "what a stream of other options was given"
+    _what: ClassVar = "the elements of a stream with other options"
 
     def listed(self) -> tuple[list[tuple[int, str]], dict[str, int]]:
-        """List what was done, with numbers, and from which number on each reader needs it."""
+        """Return the rows of acts with their numbers, and the first number that each reader needs."""
         with self._reading():
             found = sorted(self._rows("answer"))
-        done = [(int(row[:16]), row[17:]) for row, _ in found if not row.startswith(_READER)]
-        return done, {row[len(_READER) :]: weight for row, weight in found if row.startswith(_READER)}
+        acts = [(int(row[:16]), row[17:]) for row, _ in found if not row.startswith(_READER)]
+        return acts, {row[len(_READER) :]: weight for row, weight in found if row.startswith(_READER)}
 
     def append(self, done: Iterable[str], readers: Mapping[str, int], below: int, *, durable: bool) -> int:
-        """Write down what was done, move readers by so much, and drop rows; give the last row's number."""
+        """Write acts, advance readers, and remove the rows below a number; return the last row's number."""
         with self._transaction(durable=durable) as (connection, record):
             last, rows = record.written, {f"{_READER}{name}": more for name, more in readers.items()}
             for text in done:
@@ -73,22 +73,23 @@ class StreamJournal(Journal):
 
 @dataclass(eq=False)
 class _Segment:
-    """Rows that are dropped together; the first of them tells how far the streams had come before."""
+    """Rows that are removed together; the first holds the state of the streams before them."""
 
     row: int
     highest: dict[int, int] = field(default_factory=dict)
-    """By stream, the last instant of an element in these rows."""
+    """By stream, the highest instant of an element in these rows."""
     counted: list[dict[str, int]] | None = None
-    """By stream, how many elements and triples were in windows when all of these were; None before."""
+    """By stream, the numbers of elements and triples that windows had taken when they had taken all of these;
+    None before that.
+    """
 
 
 class StreamLog:
-    """Keeps what the streams of a watermark do, for the subscriptions of one file that look at them.
+    """Logs the acts of the streams of a watermark, for the subscriptions of one file that read them.
 
-    An act is noted before it is done, and written at the latest before a delta that follows from it; nothing
-    else waits for the disk. So what a file says of the streams is never behind what its subscribers were
-    told. What no window needs is dropped again, as far back as the reader that needs most; one that is not
-    open needs what it needed at last.
+    An act is logged before it happens, and written at the latest before a delta that follows from it. Nothing
+    else waits for the disk. So the log in the file is never behind the delivered deltas. Rows that no window
+    of any reader needs are removed; a reader that is not open keeps its last needs.
     """
 
     def __init__(
@@ -100,43 +101,43 @@ class StreamLog:
         self._journal = StreamJournal(path, f"(stream) {name}".rstrip(), f"streams with {', '.join(options)}")
         self.path = self._journal.path
         self.course: Course | None = None
-        """What was kept, while windows are opened that begin with it."""
+        """The course read from the file, while the windows that start from it are opened."""
         self.durable: list[tuple[int, Instant | None]] = []
-        """By stream, the number of the last element that is in the file, and the last instant."""
+        """By stream, the number of the last element in the file, and the last instant."""
         self.settle()
         self._lock = threading.RLock()
         self._readers: dict[str, tuple[Panes, Callable[[ResumeError], object]]] = {}
         self._needed: dict[str, int] = {}
-        """The first row that each reader needs, as the file has it."""
+        """The first row that each reader needs, according to the file."""
         self._segments: list[_Segment] = []
         self._state: list[Any] | None = None
-        """How far the streams had come before what is not written yet, where that begins a segment."""
+        """The state of the streams before the unwritten acts, if these start a segment."""
         self._acts: list[Act] = []
         self._length = 0
-        """How many acts the last segment has."""
+        """Number of acts in the last segment."""
         self._last = 0
         """The number of the last row."""
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is not written that it should be."""
+        """True if enough acts wait to be written."""
         return len(self._acts) >= BATCH
 
     def note(self, act: Act) -> None:
-        """Keep an act that is about to be done."""
+        """Log an act that is about to happen."""
         with self._lock:
             if not self._acts and (not self._segments or self._length >= _SEGMENT):
                 self._state = state_of(self._watermark)
             self._acts.append(act)
 
     def group(self, stream: int, window: Window, dictionary: Dictionary) -> WindowGroup | None:
-        """Make the group of a window that begins with what was kept; None where it begins with nothing."""
+        """Return the group of a window restored from the log; None if there is nothing to restore."""
         if self.course is None:
             return None
         return play_window(self._watermark, self.course, stream, window, dictionary)
 
     def read(self) -> Course | None:
-        """Read what the file has, after writing what it has not; None for nothing."""
+        """Write the waiting acts, and read the course from the file; None if it is empty."""
         self.flush()
         with self._lock:
             rows, self._needed = self._journal.listed()
@@ -153,11 +154,11 @@ class StreamLog:
             return course
 
     def settle(self) -> None:
-        """Take what the streams have come to for what the file says."""
+        """Set `durable` to the present state of the streams."""
         self.durable = [(timeline.given, timeline.known) for timeline in timelines_of(self._watermark)]
 
     def join(self, name: str, panes: Collection[Pane], fail: Callable[[ResumeError], object]) -> None:
-        """Keep what a subscriber needs, whose windows these are; `fail` ends it."""
+        """Keep the rows that the windows of a subscriber need; `fail` ends the subscriber."""
         own = [
             (number, pane)
             for number, timeline in enumerate(self._watermark.timelines)
@@ -173,12 +174,12 @@ class StreamLog:
                 self._needed[name] = first
 
     def leave(self, name: str) -> None:
-        """Write what is not written, for one that leaves; without any the streams are not kept any more."""
+        """Write the waiting acts and remove a reader; without readers, logging ends."""
         with self._lock:
             self.course = None
             if self._readers.pop(name, None) is None and self._readers:
                 return
-            with suppress(ResumeError, ClosedError):  # what is not in the file is given again
+            with suppress(ResumeError, ClosedError):  # the source sends unwritten elements again
                 self.flush(durable=True)
             if not self._readers:
                 self._journal.close()
@@ -186,16 +187,16 @@ class StreamLog:
                     self._watermark.log = None
 
     def flush(self, *, durable: bool = False) -> None:
-        """Write what is not in the file yet, and what windows need no more out of it.
+        """Write the waiting acts, and remove rows that windows no longer need.
 
-        Unless it is `durable`, a commit of the file that is must follow.
+        Unless `durable` is true, a durable commit of the file must follow.
         """
         with self._lock:
             if self._acts:
                 self._flush(durable=durable)
 
     def _flush(self, *, durable: bool) -> None:
-        # all that has moved the windows is written before, or now
+        # the acts that moved the windows are in the file, or are written now
         moved, below = self._dropped()
         last = self._journal.append([self._written()], moved, below, durable=durable)
         for name, more in moved.items():
@@ -208,7 +209,7 @@ class StreamLog:
         self._state, self._acts = None, []
 
     def flush_or_end(self) -> None:
-        """Write what is not in the file yet; what fails ends those who resume from it."""
+        """Write the waiting acts; an error ends all readers."""
         try:
             self.flush(durable=True)
         except ResumeError as error:
@@ -216,7 +217,7 @@ class StreamLog:
                 fail(error)
 
     def _dropped(self) -> tuple[dict[str, int], int]:
-        """Give how far each reader moves where a segment begins, and the first row that anybody needs."""
+        """Return the advance of each reader if a segment starts, and the first row that any reader needs."""
         if self._state is None or not self._segments:
             return {}, 0
         timelines, done = timelines_of(self._watermark), self._watermark.done
@@ -234,12 +235,12 @@ class StreamLog:
         return moved, min(first + moved.get(name, 0) for name, first in self._needed.items())
 
     def _begin(self, row: int) -> None:
-        """Note that a segment begins."""
+        """Start a segment at a row."""
         self._segments.append(_Segment(row))
         self._length = 0
 
     def _enter(self, acts: Sequence[Act]) -> None:
-        """Note what was written."""
+        """Record written acts."""
         self._length += len(acts)
         for act in acts:
             number, instant = self.durable[act.stream]
@@ -274,14 +275,14 @@ class StreamLog:
         try:
             return [write_row(self._texts, triple) for triple in triples]
         except ValueError as error:
-            raise ResumeError(f"a file cannot hold what a stream was given: {error}") from error
+            raise ResumeError(f"a file cannot hold an element of a stream: {error}") from error
 
     def _triples(self, texts: Iterable[str]) -> tuple[Any, ...]:
         return tuple(read_row(self._texts, text, 3) for text in texts)
 
 
 def _is_needed(segment: _Segment, panes: Panes) -> bool:
-    """Tell whether a window holds, or may come to hold, what came in a segment."""
+    """True if a window holds, or may come to hold, elements of a segment."""
     for stream, pane in panes:
         axis = pane.cadence.axis
         if axis == "time":
