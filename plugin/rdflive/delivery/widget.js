@@ -1,4 +1,4 @@
-// A view of the widget of a subscription: bars and a table of `shown`, which comes anew with each change.
+// A view of the widget of a subscription: bars and a table of `shown`, which is replaced with each change.
 
 const STYLE = `
 .rdflive-bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: 3px 8px; margin: 4px 0 10px }
