@@ -38,7 +38,7 @@ class Target(Protocol):
         ...
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Spell quads as `quads` yields them, without duplicates; keep those that the store cannot hold."""
+        """Return quads, each once, in the terms of `quads`; unchanged if the store cannot hold them."""
         ...
 
     def patterns(self) -> list[Quad]:
@@ -53,8 +53,8 @@ class Target(Protocol):
 class Feed(Protocol):
     """A source of changes that can be resumed from a cursor.
 
-    For `rdflive.BackgroundMirror.lag`, a feed may also have `seen_until`: the `time.monotonic()` of its last
-    read of the source whose entries were all yielded and consumed; None before the first.
+    For `rdflive.BackgroundMirror.lag`, a feed may also have `seen_until`, a `time.monotonic()`: every entry
+    that the source held at that time has been yielded and consumed; None before the first.
     """
 
     source: str

@@ -46,7 +46,7 @@ class FileFeed:
         self._form = form
         self.source = _name(self._given)
         self.is_stream = not isinstance(self._given, str) or _is_pipe(self._given)
-        """True if the next reading may be of another feed."""
+        """True for standard input, a pipe or an open stream: the next one may be another feed."""
         if follow is not None and (self.is_stream or self.source.endswith(".gz")):
             raise ValueError(f"{self.source} cannot be followed: follow= is for files that grow")
         if follow is not None and not 0 < follow <= threading.TIMEOUT_MAX:

@@ -1,8 +1,8 @@
 """A growing log that is rotated: its files are read one after the other, each to its end.
 
-Every look compares the open file, by the bytes before the position reached, and the file at the path, by its
-inode number. A renamed or deleted file stays open until its successor has content: the writer of a log
-writes to one file at a time.
+Every look tests whether the open file still has the bytes that were read before, and, by the inode number,
+whether the path leads to another file. A renamed or deleted file stays open until its successor has content:
+the writer of a log writes to one file at a time.
 """
 
 from __future__ import annotations

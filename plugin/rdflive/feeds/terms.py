@@ -178,7 +178,9 @@ class RowReader:
 
 
 def plain_quad(text: str, begin: int = 0) -> Quad | None:
-    """Read a row from an offset to its end; None unless it has only IRIs and literals without escapes.
+    """Read a row from an offset to its end; None for a row that needs the full grammar.
+
+    That has escapes, language tags, blank nodes or comments.
 
     >>> plain_quad("A <urn:s> <urn:p> 'o' .", 2)
     """

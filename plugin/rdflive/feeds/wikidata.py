@@ -65,9 +65,10 @@ class WikidataDecoder:
 
     `diff`, `import` and `reconcile` delete their deleted triples, then add their added and linked ones.
     `reconcile` and `delete` first remove all triples about the entity. Shared values that an event unlinks
-    stay, because other entities may use them. When a `diff` deletes a sitelink, the decoder deletes only its
-    triple `schema:about`, as the service does, unless the entity gains another sitelink of the same site: an
-    earlier event may have assigned the page to another entity. All triples are in the default graph.
+    stay, because other entities may use them. When a `diff` deletes a sitelink, an earlier event may have
+    given its page to another entity. So only its triple `schema:about` is deleted, as in the service; if the
+    entity gains another sitelink of the same site, all its triples are. All triples are in the default
+    graph.
 
     An entity's events are ordered by `rev_id` and, within a revision, by `dt`. The decoder skips events that
     are not later than the last applied one, and a `diff` to the same revision.

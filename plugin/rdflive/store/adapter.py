@@ -90,7 +90,7 @@ class Snapshottable(Protocol):
 
 @runtime_checkable
 class NamedGraphs(Protocol):
-    """An adapter of a store with named graphs, or with a single graph."""
+    """An adapter that lists the quads of all graphs; a store may have one graph."""
 
     def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List the quads of all graphs, each once, whose triple matches; None matches anything."""
@@ -193,8 +193,8 @@ class Guardable(Protocol):
         """Start a batch, and record the data that `undo` needs."""
 
     def undo(self, changes: Changes) -> None:
-        """Undo the net changes of the batch by recorded operations, and its changes of graph names; atomic if
-        the store has transactions.
+        """Write the opposite of the batch's net changes, which is recorded too, and restore the names of
+        graphs; atomic if the store has transactions.
         """
 
     def stay(self) -> None:

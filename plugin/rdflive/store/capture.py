@@ -31,11 +31,11 @@ class Write(Protocol):
         ...
 
     def apply(self, *, is_permitted: bool) -> None:
-        """Change the store, and record each real change.
+        """Change the store, and record each quad that really changed.
 
-        `is_permitted`: the guards have permitted this write as a whole commit, so nothing will undo it. A
-        write that records its changes even if it raises calls `Capture.recorded` at the end. Otherwise the
-        listeners read the store again after an exception.
+        `is_permitted`: guards have permitted this write as the whole commit, so it needs no data for an undo.
+        A write that has recorded all changes, even after an error, ends with `Capture.recorded`; without
+        that call an exception makes the listeners read the store again.
         """
         ...
 
@@ -143,7 +143,7 @@ class Capture:
 
     @property
     def is_used(self) -> bool:
-        """True during a write, or inside `changing`."""
+        """True during a write, inside `changing`, and while `settle` has something to mend."""
         return self.state > OPEN
 
     @property
@@ -214,10 +214,10 @@ class Capture:
 
     @property
     def may_pass(self) -> bool:
-        """True if an operation that starts now need not record unwanted changes.
+        """True if an operation that starts now may leave out changes that no listener wants.
 
-        Inside a batch, a subscription that starts before its end may need them. A change of the union can be
-        found only if the changes of all graphs are recorded.
+        False inside a batch, because a subscription that wants them may start before its end; and false if a
+        listener follows the union, whose changes are found from those of all graphs.
         """
         return (
             self not in thread.batches
@@ -542,10 +542,11 @@ class Capture:
         return {quad: sign for quad, sign in self._net.items() if quad[3] is not UNION}
 
     def rehearse(self, undo: Callable[[Changes], None]) -> list[Delivering]:
-        """Make the listeners apply the open batch and undo it; returns the deliveries, which never run.
+        """Try the open batch for a preview: the listeners apply it, then `undo` reverses it.
 
-        `undo` gets the net changes, and reverses them in the store by recorded operations. Then nothing is
-        left to commit. After an interruption the listeners read the store again.
+        Returns the deliveries that it would cause; they are not queued. `undo` gets the net changes and
+        writes their opposites, which are recorded, so nothing is left to commit. After an interruption the
+        listeners read the store again.
         """
         net, self._net = self._net, {}
         self._pending.clear()
@@ -583,7 +584,7 @@ class Capture:
             raise
 
     def forget_others(self) -> None:
-        """Discard the listeners and the deliveries of other threads, in a fork made under the lock."""
+        """Discard all listeners and queued deliveries, in a child process forked under the lock."""
         self.listeners.clear()
         self.on_batch = self.judge = None
         self.users.clear()
@@ -615,7 +616,7 @@ class Capture:
 def _difference(
     before: Mapping[QuadTerms, Literal[1, -1]], after: Mapping[QuadTerms, Literal[1, -1]]
 ) -> dict[QuadTerms, Literal[1, -1]]:
-    """Return the changes of single graphs between two states of a batch."""
+    """Return the net changes that lead from one state of a batch to another, without those of the union."""
     undone: dict[QuadTerms, Literal[1, -1]] = {
         quad: -1 if sign > 0 else 1 for quad, sign in before.items() if quad not in after
     }

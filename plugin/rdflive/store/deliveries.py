@@ -28,10 +28,10 @@ _PATIENCE: Final = 1.0
 
 
 class Delivering:
-    """Runs steps. After an interruption, the next run continues with the interrupted step.
+    """Runs a list of steps. The run after an interruption repeats the interrupted step.
 
-    So a step that has been done must do nothing when it is repeated. The same holds for `steps`, which lists
-    the steps, and may do a single step itself. A step that raises, or is interrupted twice, is skipped and
+    So a step must do nothing if it was done before. The same holds for `steps`, which makes the list, and may
+    do a lone step itself instead. A step that raises, or is interrupted twice, is skipped and
     `owe` is called, so that it cannot block the queue for ever.
     """
 
@@ -117,7 +117,7 @@ class Deliveries(deque[Delivering]):
         self.append(delivery)
 
     def run(self) -> None:
-        """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
+        """Run this thread's deliveries in commit order. Inside a delivery, leave them to the outer `run`.
 
         A thread waits while an earlier commit's delivery belongs to another thread. If that thread is gone,
         the waiting thread runs its deliveries. Inside a delivery of another store a thread does not wait,

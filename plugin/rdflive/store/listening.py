@@ -91,7 +91,7 @@ class Judge(Protocol):
         ...
 
     def settle(self, changes: Changes) -> None:
-        """Judge the changes of the open batch, which is the commit; undoes it and raises to refuse it."""
+        """Judge a batch at its end, as one commit. To refuse it, undo it in the store and raise."""
         ...
 
     def renew(self) -> None:

@@ -39,7 +39,7 @@ WRITING: Final = 2
 LEFT: Final = 4
 """A batch has ended, and its changes are not committed yet."""
 TORN: Final = 8
-"""The store was changed in the middle of a write, so the listeners must read it again."""
+"""The store was changed in the middle of a write, or `tear` was called: the listeners must read it again."""
 OWED: Final = 16
 """A listener has a full answer to deliver beside the changes: a callback was interrupted."""
 CHANGING: Final = 32

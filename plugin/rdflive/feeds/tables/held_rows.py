@@ -55,7 +55,7 @@ class HeldRow(NamedTuple):
 
 
 class HeldRows:
-    """The state of the tables; only `RowEdit.finish` changes it."""
+    """The state of the tables; `RowEdit.finish` and `restore` change it."""
 
     def __init__(self, mapping: RowMapping, form: str) -> None:
         self.mapping = mapping

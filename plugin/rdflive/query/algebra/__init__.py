@@ -1,9 +1,9 @@
 """The algebra of the planner: SPARQL's operators over columns, as a graph of nodes.
 
-Nodes compare by identity, and one node may be the input of several others. A column is a `Variable`; one that
-is not distinguished is hidden from the user. A *certain* column is compared exactly by the operators above:
-it is bound in every row, or it is a key of the context (the named graph of a GRAPH clause, the outer solution
-of an EXISTS). Any other column may be unbound, and unbound is compatible with everything.
+Nodes compare by identity, and one node may be the input of several others. A column is a `Variable`; the user
+sees only distinguished ones. A *certain* column is compared by equality: it is bound in every row, or it
+belongs to the *context*, the columns that each row of a scope carries (the graph of GRAPH ?g, the outer row
+of an EXISTS, parameters). Any other column may be unbound, and unbound is compatible with everything.
 """
 
 from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm, conjunction

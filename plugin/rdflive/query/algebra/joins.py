@@ -56,7 +56,7 @@ class Minus(Binary):
     """The left rows without a compatible right row that binds a variable in common."""
 
     context: Columns = ()
-    """Columns that are compared but do not count as variables in common."""
+    """Columns of the context: they are compared, but a right row that shares only these removes no row."""
 
     @property
     def columns(self) -> Columns:
@@ -73,8 +73,8 @@ class Minus(Binary):
 
 @dataclass(frozen=True, eq=False)
 class Exists(Binary):
-    """The left rows with (or without) a compatible right row that meets the condition, or all of them with a
-    mark.
+    """EXISTS: the left rows with (`negated`: without) a compatible right row that meets the condition; or, if
+    `mark` is given, all left rows, with the result as a column.
     """
 
     negated: bool = False

@@ -15,15 +15,15 @@ __all__ = ["CLASSIFIED", "Basic", "Classified", "Closure", "Graph", "Parameters"
 
 
 class Classified(Enum):
-    """The graph of patterns for which instances of a class are instances of its superclasses too."""
+    """The default graph, read so that an instance of a class is one of each superclass too."""
 
     DEFAULT = "the default graph, with superclasses"
 
 
 CLASSIFIED: Final = Classified.DEFAULT
 Graph: TypeAlias = VarOrTerm
-"""The graph of a pattern: None is the default graph, `CLASSIFIED` the same with more types, a constant one
-named graph, a variable all of them.
+"""The graph of a pattern: None is the default graph, `CLASSIFIED` that graph with superclasses, a constant
+that named graph, a variable each named graph.
 """
 
 
@@ -35,7 +35,7 @@ class Basic(Node):
     graph: Graph = None
     conditions: tuple[Condition, ...] = ()
     asked: Columns = ()
-    """Parameters of a family: the pattern is joined with the members' values of these."""
+    """Parameters in the pattern: it matches only constants of queries that share the plan."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -51,7 +51,7 @@ class Basic(Node):
 
 @dataclass(frozen=True, eq=False)
 class Parameters(Node):
-    """The distinct tuples that the members of a family have for some parameters, each once."""
+    """The constants of the queries that share this plan (a family): each tuple once."""
 
     columns: Columns = ()
 
@@ -82,7 +82,7 @@ class Values(Node):
 
 @dataclass(frozen=True, eq=False)
 class Closure(Node):
-    """`+` and `*` of a property path: the nodes reachable from the seeds, or from every node."""
+    """`+` and `*` of a path: the pairs of ends that steps of `edges` connect, from `seeds` or every node."""
 
     edges: Node
     source: Variable

@@ -81,7 +81,7 @@ class Project(Unary):
     renamed: tuple[tuple[Variable, Variable], ...] = ()
     """Pairs of a new column and the one it copies."""
     exact: frozenset[Variable] = frozenset()
-    """The columns that are certain from here on: keys of a context, unbound or not."""
+    """Columns of the context, which count as certain above this node even if they are unbound."""
     closes: bool = False
     """True at the edge of a subquery, whose other variables differ from those of the same name outside."""
 

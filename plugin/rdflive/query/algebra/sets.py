@@ -94,7 +94,7 @@ class OrderCondition:
 
 @dataclass(frozen=True, eq=False)
 class Slice(Unary):
-    """LIMIT and OFFSET: a part of the rows in order, per context."""
+    """LIMIT and OFFSET: a part of the rows in order, counted for each value of `context`."""
 
     order: tuple[OrderCondition, ...]
     offset: int
