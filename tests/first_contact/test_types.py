@@ -102,7 +102,7 @@ def test_a_closed_feed_gives_nothing_more(tmp_path: Path) -> None:
 
 
 class WithoutClose:
-    """A feed as it was before feeds could be closed."""
+    """A feed that cannot be closed."""
 
     source = "old"
 
@@ -113,12 +113,11 @@ class WithoutClose:
         return None
 
 
-def test_a_feed_without_close_is_warned_of() -> None:
-    """It goes on working until the next minor version; the warning shows the line of the caller."""
+def test_a_feed_without_close_is_refused() -> None:
+    """The message names the methods of a feed."""
     old: Any = WithoutClose()
-    with pytest.warns(DeprecationWarning, match=r"WithoutClose.* has no method close\(\).*0\.2") as warned:
-        assert rdflive.mirror(rdflib.Graph(), old).entries == 0
-    assert warned[0].filename == __file__
+    with pytest.raises(TypeError, match=r"a Feed \(source, entries, snapshot, close\), got .*WithoutClose"):
+        rdflive.mirror(rdflib.Graph(), old)
 
 
 @pytest.mark.parametrize("package", ["rdflive", "rdflive_stores"])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, cast, overload
+from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, overload
 
 from rdflive.api.background import BackgroundMirror
 from rdflive.api.guard import guard as open_guard
@@ -260,13 +259,15 @@ def _patterns(query: str, prefixes: Mapping[str, Any]) -> Iterator[Quad]:
 
 
 def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -> Feed:
-    if isinstance(source, Feed) or _lacks_close(source):
-        feed = cast(Feed, source)
+    if isinstance(source, Feed):
         if form is not None or follow is not None:
-            raise ValueError(f"format and follow are for files, and {feed.source} is a feed already")
-        return feed
+            raise ValueError(f"format and follow are for files, and {source.source} is a feed already")
+        return source
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
-        raise TypeError(f"a feed is a path, an open binary file or a Feed, got {source!r}")
+        raise TypeError(
+            "a feed is a path, an open binary file or a Feed (source, entries, snapshot, close), got "
+            f"{source!r}"
+        )
     if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
         raise ValueError(f"a source cannot be a URL: give rdflive.endpoint(url) instead, got {source!r}")
     if form is None:
@@ -275,19 +276,6 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
             raise ValueError("a feed without a file name needs a format, such as format='rdf-patch'")
         form = feed_format_of(path)
     return FileFeed(source, feed_format(form) if isinstance(form, str) else form, follow=follow)
-
-
-def _lacks_close(source: object) -> bool:
-    """True, with a warning, for a feed without `close`, which feeds need from 0.2 on."""
-    if not all(hasattr(source, name) for name in ("source", "entries", "snapshot")):
-        return False
-    warnings.warn(
-        f"the feed {source!r} has no method close(): give it one that ends its entries; from rdflive 0.2 on "
-        "a feed needs it",
-        DeprecationWarning,
-        stacklevel=6,
-    )
-    return True
 
 
 def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None, source: Source) -> DeadLetters | None:
