@@ -129,7 +129,7 @@ def test_an_update_that_oxigraph_cannot_evaluate_is_a_bad_record(update: str, tm
         ("log.nq", {"format": "turtle"}, "unknown change-feed format 'turtle'"),
         (io.BytesIO(), {}, "a feed without a file name needs a format"),
         (io.StringIO(), {"format": "nquads"}, "holds text; open it as binary"),
-        (5, {"format": "nquads"}, r"a feed is a path, an open binary file or a Feed \(source, entries, snapshot, close\), got 5"),
+        (5, {"format": "nquads"}, r"open binary file or a Feed \(source, entries, snapshot, close\), got 5"),
         ("missing.nq", {}, "No such file"),
         (io.BytesIO(), {"format": "nquads", "snapshot": "base.ttl"}, r"base\.ttl: a snapshot is a file"),
         ("log.nq.gz", {"follow": 1}, "cannot be followed: follow= is for files that grow"),
