@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rdflive.feeds.terms import RowError, RowReader
-from rdflive_stores.spark.mirroring.decoding import TermTexts
+from rdflive_stores.spark.mirroring.term_texts import TermTexts
 from support.feeds import QUADS, TEXTS, write_quad, write_term
 
 
@@ -71,7 +71,7 @@ def test_a_term_at_the_wrong_place_is_refused(terms: tuple[str, str, str, str | 
 
 def test_only_the_last_terms_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded however many terms there are."""
-    monkeypatch.setattr("rdflive_stores.spark.mirroring.decoding._MOST", 10)
+    monkeypatch.setattr("rdflive_stores.spark.mirroring.term_texts._MOST", 10)
     known = TermTexts()
     for number in range(100):
         quad = known.quad(f"<urn:{number}>", "<urn:p>", "<urn:o>", None)

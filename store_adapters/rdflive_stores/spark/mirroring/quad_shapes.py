@@ -20,11 +20,11 @@ from rdflive_stores.spark.mirroring.decoding import (
     POSITION,
     DecodingFault,
     RecordPlace,
-    TermTexts,
     decode_neptune,
     decode_texts,
 )
 from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
+from rdflive_stores.spark.mirroring.term_texts import TermTexts
 
 __all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
 
