@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 from rdflive.api.opening import Windows, open_subscriptions
-from rdflive.api.options import Options, complete, receiver_of, shows_options
+from rdflive.api.options import ContinuousOptions, complete, receiver_of, shows_options
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.question import Question, read_key
@@ -23,11 +23,8 @@ from rdflive.time.languages import StreamWindow, parse_continuous
 
 __all__ = ["register"]
 
-_DECLARED: Final = ("window", "output")
-"""The options of `subscribe` that the text itself declares."""
 
-
-@shows_options(Options, without=_DECLARED)
+@shows_options(ContinuousOptions)
 def register(
     text: str | os.PathLike[str],
     callback: Callback | None = None,
@@ -35,7 +32,7 @@ def register(
     streams: Mapping[str, Stream],
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
-    **options: Unpack[Options],
+    **options: Unpack[ContinuousOptions],
 ) -> Subscription:
     """Subscribe to an RSP-QL or C-SPARQL query over streams.
 
@@ -57,8 +54,6 @@ def register(
     >>> stream.advance_to(3); len(subscription.answers())
     1
     """
-    for name in options.keys() & _DECLARED:
-        raise TypeError(f"register() takes no {name}=: the text declares it")
     given = read_query(text)
     if not isinstance(streams, Mapping):
         raise TypeError(f"streams must map the IRIs of the text to streams, got {streams!r}")
@@ -67,7 +62,7 @@ def register(
         query = parse_continuous(given.text, {**_bound(named.values()), **namespaces(None, initNs)})
         if options.get("name") is None and query.name is not None:
             options["name"] = str(query.name)
-        chosen = complete(Options, options, "register")
+        chosen = complete(ContinuousOptions, options, "register")
         default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
         windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
         names = {named[str(w.stream)]: str(w.stream) for w in query.windows}

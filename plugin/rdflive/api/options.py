@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from difflib import get_close_matches
-from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 
@@ -26,7 +25,14 @@ from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
 from rdflive.time.windows import Window
 
-__all__ = ["Options", "ValidationOptions", "complete", "receiver_of", "shows_options"]
+__all__ = [
+    "ContinuousOptions",
+    "Options",
+    "ValidationOptions",
+    "complete",
+    "receiver_of",
+    "shows_options",
+]
 
 AnyOptions = TypeVar("AnyOptions", bound="ValidationOptions")
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -48,16 +54,21 @@ class ValidationOptions(TypedDict, total=False):
     key: Annotated["Iterable[str] | None", None]
 
 
-class Options(ValidationOptions, total=False):
-    """The options of `rdflive.subscribe`, which says what each means."""
+class ContinuousOptions(ValidationOptions, total=False):
+    """The options of `rdflive.register`; `rdflive.subscribe` says what each means."""
 
     algorithm: Annotated[Algorithm, "auto"]
     provenance: Annotated[bool, False]
-    window: Annotated["Window | None", None]
     expiry: Annotated[Expiry, "auto"]
-    output: Annotated[Output, "delta"]
     expires: Annotated[bool, False]
     budget: Annotated["Budget | None", None]
+
+
+class Options(ContinuousOptions, total=False):
+    """The options of `rdflive.subscribe`, which says what each means."""
+
+    window: Annotated["Window | None", None]
+    output: Annotated[Output, "delta"]
     clock: Annotated[Clock, SYSTEM_CLOCK]
 
 
@@ -72,7 +83,7 @@ def complete(kind: type[AnyOptions], given: Mapping[str, Any], function: str) ->
     Traceback (most recent call last):
     TypeError: subscribe() got an unexpected keyword argument 'entailmnt'; did you mean 'entailment'?
     """
-    defaults = {name: option.__metadata__[0] for name, option in _declared(cast(Any, kind)).items()}
+    defaults = {name: option.__metadata__[0] for name, option in kind.__annotations__.items()}
     for name in given:
         if name not in defaults:
             near = get_close_matches(name, defaults, 1)
@@ -103,16 +114,13 @@ def receiver_of(callback: Callback | None, options: ValidationOptions) -> Receiv
     )
 
 
-def shows_options(
-    kind: type[ValidationOptions], without: Iterable[str] = ()
-) -> Callable[[AnyFunction], AnyFunction]:
+def shows_options(kind: type[ValidationOptions]) -> Callable[[AnyFunction], AnyFunction]:
     """Make `help` and completion list the options of a function that takes them as `**options`."""
     listed = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=option.__metadata__[0], annotation=_shown(option)
         )
-        for name, option in _declared(cast(Any, kind)).items()
-        if name not in without
+        for name, option in kind.__annotations__.items()
     ]
 
     def decorate(function: AnyFunction) -> AnyFunction:
@@ -124,11 +132,8 @@ def shows_options(
     return decorate
 
 
-@cache
-def _declared(kind: Any) -> dict[str, Any]:
-    return {**ValidationOptions.__annotations__, **kind.__annotations__}
-
-
 def _shown(option: Any) -> str:
+    """Return the type of an option, with the accepted words if it has some."""
     kind = option.__origin__
-    return str(getattr(kind, "__forward_arg__", None) or getattr(kind, "__name__", kind))
+    text = getattr(kind, "__forward_arg__", None) or (kind.__name__ if isinstance(kind, type) else str(kind))
+    return str(text).replace("typing.", "")

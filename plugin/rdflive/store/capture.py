@@ -40,9 +40,12 @@ class Write(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KnownWrite:
-    """A write whose changes the store can list in advance. They are recorded after the write."""
+    """A write whose changes the store can list in advance. They are recorded after the write.
+
+    `foresee` only reads, and is called a second time for a commit that guards permit.
+    """
 
     capture: Capture
     foresee: Callable[[], Changes]
@@ -97,8 +100,8 @@ class Capture:
     deliveries that they pass to `enqueue` run after the lock is released, in the writing thread and in commit
     order.
 
-    `write` changes a store; the write is a value. `state` has the flag `WRITING` from before the write reads
-    the store until every listener has applied the change. After an interruption in between (Ctrl-C, no
+    `write` changes a store; the write is a value. `state` has the flag `WRITING` from before the store
+    changes until every listener has applied the change. After an interruption in between (Ctrl-C, no
     memory, an exception) the flag stays set. The next use of the store finds it in `settle`, and the
     listeners read the store again; see `rdflive.store.states`.
 
@@ -250,26 +253,28 @@ class Capture:
     def write(self, write: Write, *, is_single: bool = False) -> None:
         """Make a write, as part of the open batch or as a commit of its own, which guards may refuse.
 
-        A write that `is_single` changes one quad at most, and needs no batch if no guard looks at it.
+        A write that `is_single` changes one quad at most: it needs no batch, unless a guard or a listener to
+        the union follows the store.
         """
-        if is_single and thread.batch in (None, self):
+        batch = thread.batch
+        if batch is self or (is_single and batch is None):
             with self.lock:
                 state = self.state
-                is_lone = self.judge is None and (state == OPEN or not (state or self.wants_union))
-                if is_lone:
-                    self._write(write, is_commit=False)
-            if is_lone:
+                is_quick = state == OPEN or (
+                    is_single and not state and self.judge is None and not self.wants_union
+                )
+                if is_quick:
+                    self._write(write, False)
+            if is_quick:
                 if self.deliveries:
                     self.deliver()
                 return
-        self.run(self._write, write, is_commit=self.asks)
+        self.run(self._write, write, self.asks)
 
-    def _write(self, write: Write, *, is_commit: bool) -> None:
-        if self.judge is not None:
-            changes = write.foresee()
-            if is_commit:
-                self.judge.permit(changes)
-        # no `finally`: an interruption must leave the flag, see `states`
+    def _write(self, write: Write, is_commit: bool) -> None:
+        if is_commit and self.judge is not None:
+            self.judge.permit(write.foresee())
+        # no `finally`: after an interruption the flag must stay, see `states`
         self.state |= WRITING
         write.apply(is_permitted=is_commit)
         self.state &= ~WRITING

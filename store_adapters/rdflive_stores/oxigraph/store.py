@@ -176,17 +176,17 @@ class LiveStore:
             "custom_aggregate_functions": custom_aggregate_functions,
         }
         request = Request([update], **options)
-        write = Compared(
-            self,
-            lambda: request.patterns,
-            lambda: self._update(update, request, options),
-            lambda patterns: self._foresee(request, patterns),
-        )
-        if self._unheard(write.native):
+        if self._unheard(self._update, update, request, options):
             return
         calls_functions = custom_functions is not None or custom_aggregate_functions is not None
         changes = None if calls_functions else read_ground(update, prefixes, base_iri)
         if changes is None:
+            write = Compared(
+                self,
+                lambda: request.patterns,
+                lambda: self._update(update, request, options),
+                lambda patterns: self._foresee(request, patterns),
+            )
             self.capture.write(write)
         elif len(changes.went) + len(changes.came) == 1:  # the faster path for one quad
             (self.remove if changes.went else self.add)(*chain(*changes))
@@ -327,8 +327,9 @@ class LiveStore:
         graphs = {getattr(quad, "graph_name", None) for quad in chain(*changes)}
         for graph in graphs:
             refuse_kept(graph)
-        may_pass = None not in graphs and self.capture.may_pass
-        self._write(ManyQuads(self, write, changes, graphs, may_pass=may_pass))
+        if not self._unheard(write):
+            may_pass = None not in graphs and self.capture.may_pass
+            self.capture.write(ManyQuads(self, write, changes, graphs, may_pass=may_pass))
 
     def _load_unseen(
         self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any

@@ -81,6 +81,8 @@ class NativeWrite(ABC):
         """Change the store in the cheapest way, and record each real change."""
         live, foreseen = self.live, self._foreseen
         native, capture = live.native, live.capture
+        if foreseen is None and capture.judge is not None:
+            foreseen = self._found()
         if foreseen is None:
             self.follow()
             return
@@ -93,6 +95,14 @@ class NativeWrite(ABC):
             if came[0] in native if came else went and went[0] not in native:
                 record(native, capture, went, came)
             capture.recorded()
+
+    def _found(self) -> Foreseen | None:
+        """Find what will change; an operation that the store refuses ends here."""
+        try:
+            return self.find()
+        except BaseException:
+            self.live.capture.recorded()
+            raise
 
 
 class OneQuad(NativeWrite):

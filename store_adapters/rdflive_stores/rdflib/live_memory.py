@@ -38,17 +38,19 @@ def live_simple_memory(plain: Any) -> type[Any]:
     def removed(store: Any, pattern: Any) -> Changes:
         return {(*held, None): -1 for held, _ in store.triples(pattern)}
 
-    def write(store: Any, foresee: Any, pattern: Any, operation: Any, *arguments: Any) -> None:
+    def write(
+        store: Any, foresee: Any, pattern: Any, operation: Any, *arguments: Any, is_single: bool = False
+    ) -> None:
         change = partial(operation, store, pattern, *arguments)
         capture = capture_of_watched(store)
         if capture is None:
             change()
         else:
-            capture.write(KnownWrite(capture, partial(foresee, store, pattern), change))
+            capture.write(KnownWrite(capture, partial(foresee, store, pattern), change), is_single=is_single)
 
     class LiveSimpleMemory(plain):  # type: ignore[misc]  # the base is known only at run time
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-            write(self, added, triple, plain.add, context, quoted)
+            write(self, added, triple, plain.add, context, quoted, is_single=True)
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
             in_batch(self, plain.addN, self, quads)
@@ -162,7 +164,8 @@ def live_memory(plain: Any) -> type[Any]:
                 adapter.capture,
                 partial(foresee, store, adapter, pattern, context),
                 partial(operation, store, pattern, context),
-            )
+            ),
+            is_single=foresee is added,
         )
 
     return live_class(plain, LiveMemory)
