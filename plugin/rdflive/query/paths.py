@@ -73,9 +73,7 @@ def _shown(s: Any, o: Any, scope: Scope) -> algebra.Columns:
 
 
 def _negated(s: Any, path: NegatedPath, o: Any, scope: Scope) -> Iterator[Part]:
-    """Match any predicate except some. Inverse ones were rewritten before rdflib parsed the text, see
-    `negated_sets`.
-    """
+    """Match any predicate except some; the reader has split off inverse ones."""
     predicate = scope.query.fresh()
     yield TriplePattern(s, predicate, o)
     yield algebra.OneOf(predicate.name, frozenset(path.args), negated=True)

@@ -59,7 +59,7 @@ def load_program(rules: Rules) -> Program:
         return _from_file(Path(rules))
     # bytes are a sequence of numbers
     if not isinstance(rules, Sequence) or isinstance(rules, bytes | bytearray):
-        raise RuleError(f"{rules!r} are not rules; {_accepted()}, or a list of these")
+        raise RuleError(f"rules= got {rules!r}, which is no rule set; {_accepted()}, or a list of these")
     if not rules:
         raise RuleError("no rules were given; " + _accepted())
     return Program.union([_part(number, part) for number, part in enumerate(rules)])

@@ -59,7 +59,7 @@ class Backlog:
         return self._entries[0].start if self._entries else self.last
 
     def __len__(self) -> int:
-        """Return the number of places before the last."""
+        """Return the number of places that a reader may come back to."""
         return len(self._entries)
 
     def __contains__(self, place: int) -> bool:
