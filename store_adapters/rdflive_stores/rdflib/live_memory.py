@@ -56,7 +56,7 @@ def live_simple_memory(plain: Any) -> type[Any]:
             in_batch(self, plain.addN, self, quads)
 
         def remove(self, triple: Any, context: Any = None) -> None:
-            write(self, removed, triple, plain.remove, context)
+            write(self, removed, triple, plain.remove, context, is_single=None not in triple)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
@@ -165,7 +165,7 @@ def live_memory(plain: Any) -> type[Any]:
                 partial(foresee, store, adapter, pattern, context),
                 partial(operation, store, pattern, context),
             ),
-            is_single=foresee is added,
+            is_single=foresee is added or (context is not None and None not in pattern),
         )
 
     return live_class(plain, LiveMemory)
