@@ -202,9 +202,13 @@ class Capture:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
     def record_net(self, changes: Changes) -> None:
-        """Record real net changes inside a batch."""
-        for quad, sign in changes.items():
-            self.record(sign, *quad)
+        """Record the real net changes of one write."""
+        if self.state & OPEN and not self._net:
+            self._pending.clear()
+            self._net = dict(changes)
+        else:
+            for quad, sign in changes.items():
+                self.record(sign, *quad)
 
     def record_all(self, sign: Literal[1, -1], quads: Iterable[QuadTerms]) -> None:
         """Record distinct real changes inside a batch."""
