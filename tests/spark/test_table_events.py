@@ -163,7 +163,7 @@ def test_other_rows_of_the_graph_need_the_same_mapping() -> None:
     mirror = Mirror()
     mirror.take([[(0, event("c", ANNE))]])
     mirror.kept["mapping"] = "another"
-    with pytest.raises(MappingError, match="not the one"):
+    with pytest.raises(MappingError, match="differs from the one"):
         mirror.restart()
 
 
