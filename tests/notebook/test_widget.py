@@ -86,7 +86,7 @@ def test_a_widget_shows_the_first_rows_after_each_of_many_changes(
 ) -> None:
     """What is there, without what went, is the answer; of more than 20 rows the first 20, and no more go."""
     for seconds in ("_GATHER", "_PAUSE"):
-        monkeypatch.setattr(f"rdflive.delivery.display.{seconds}", 0)
+        monkeypatch.setattr(f"rdflive.delivery.widget.{seconds}", 0)
     widget = late.widget("minutes")
     drawn = drawn_from("a widget")
     for number in range(rounds(200, share=20)):
