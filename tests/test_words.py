@@ -47,10 +47,11 @@ def test_no_text_has_a_banned_word() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("word", [*WORDS, "Whoever"])
+@pytest.mark.parametrize("word", WORDS)
 def test_banned_words_are_found(word: str) -> None:
     """A sentence with one of them is found, and a name that contains one is not."""
     assert BANNED.search(f"it is asked by {word}.")
+    assert BANNED.search(f"{word.title()} asks.")
     assert not BANNED.search(f"x{word}x and {word}_name")
 
 

@@ -185,8 +185,8 @@ class Writable(Protocol):
 class Guardable(Protocol):
     """An adapter whose commits can be refused.
 
-    An adapter that knows the changes of a commit in advance calls `Capture.permit` first. All three methods
-    are called under the lock, inside the batch.
+    `Capture.write` has the guards judge a write that is a commit before it is made. All three methods are
+    called under the lock, inside the batch.
     """
 
     def begin(self) -> None:

@@ -166,13 +166,8 @@ class Capture:
 
     @property
     def asks(self) -> bool:
-        """True if an operation that starts now is a whole commit, and must pass `permit` first."""
+        """True if an operation that starts now is a whole commit, which the guards judge first."""
         return self.judge is not None and self not in thread.batches
-
-    def permit(self, changes: Changes) -> None:
-        """Let the judge refuse the changes of a whole commit before they are made; inside its batch."""
-        if self.judge is not None:
-            self.judge.permit(changes)
 
     def record(self, sign: Literal[1, -1], s: Term, p: Term, o: Term, graph: GraphKey) -> None:
         """Record one real change, under the lock. Outside any batch it is a commit of its own.
@@ -425,7 +420,8 @@ class Capture:
 
     def permit_all(self) -> None:
         """Let the judge refuse the open batch, which is the whole commit; the caller undoes it then."""
-        self.permit(self._net)
+        if self.judge is not None:
+            self.judge.permit(self._net)
 
     def _refused(self, judge: Judge) -> RdfliveError | None:
         """Judge the open batch, unless the store must be read again; returns the refusal or None."""
