@@ -68,6 +68,7 @@ async def _index(request: Request) -> Response:
     """Respond with the page, with the client's rights and the prefixes for queries in it."""
     client: Client = request.state.client
     service: Service = request.app.state.service
+    access: Access = request.app.state.access
     dataset = service.dataset
     # prefixes show parts of the data, so they need a right to read; in a thread, as a store may be slow
     prefixes = await asyncio.to_thread(writable_prefixes, dataset) if client.rights - {"update"} else {}
@@ -75,6 +76,7 @@ async def _index(request: Request) -> Response:
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
         "shapes": "" if service.validation is None else "yes",
+        "token": "yes" if access.needs_token else "",
         # the last one, so that no text in it is replaced
         "prefixes": escape(json.dumps(prefixes)),
     }

@@ -6,8 +6,8 @@ import { make } from "./elements.js";
 export class KeyChoice {
   #onChoice;
   #words = make("span");
-  #boxes = make("fieldset", {}, make("legend", {}, "Rows with the same terms in these columns are one row that changes:"));
-  #summary = make("summary", {}, "Rows are identified by ", this.#words);
+  #boxes = make("fieldset", {}, make("legend", {}, "Treat rows with equal values in these columns as one row:"));
+  #summary = make("summary", {}, "Row key: ", this.#words);
   element = make("details", { className: "key", hidden: true }, this.#summary, this.#boxes);
 
   /** @param {(key: string[] | null) => void} onChoice */

@@ -40,13 +40,13 @@ export class Served {
     try {
       const described = await subscriptions();
       state.dataset.state = "connected";
-      state.textContent = "server reached";
+      state.textContent = "Connected";
       // the validation has its own place
       this.#draw(described.filter(({ id }) => id !== "validation"));
       this.#onNews(described);
     } catch (error) {
       state.dataset.state = "waiting";
-      state.textContent = error instanceof Problem ? error.message : "server not reached";
+      state.textContent = error instanceof Problem ? error.message : "Not connected";
     }
   }
 

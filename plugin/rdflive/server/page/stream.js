@@ -12,7 +12,7 @@ const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
 
 /**
  * @typedef {{name: "connecting" | "connected"} | {name: "waiting", until: number, why: string}
- *   | {name: "ended", why: string}} State `until` is in milliseconds, as `Date.now()`
+ *   | {name: "ended", why: string} | {name: "once", at: Date}} State `until` is in milliseconds, as `Date.now()`
  */
 
 /** Follows `/subscribe` for one query, or `/validation`, until it is closed or the server ends it. */

@@ -63,6 +63,11 @@ export class AnswerTable {
     this.element = make("div", {}, withEdges(this.#scroller), this.#note);
   }
 
+  /** The first shown row that has just changed. */
+  get lastChanged() {
+    return this.#body.querySelector("tr:is(.came, .changed)") ?? this.#body.querySelector("tr.went");
+  }
+
   /** Updates the rows in the page. */
   draw() {
     if (this.#head.childElementCount === 0) this.#drawHead();
