@@ -156,7 +156,7 @@ def subscribe(page: Page, query: str = LATE) -> Locator:
     page.get_by_role("button", name="Subscribe", exact=True).click()
     panel = page.locator("article").first
     expect(panel.locator("h3")).to_be_focused()
-    expect(panel.locator("header .state")).to_have_text("connected")
+    expect(panel.locator("header .state")).to_have_text("Connected")
     expect(panel.locator(".facts")).not_to_be_empty()
     return panel
 

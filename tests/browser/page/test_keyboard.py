@@ -79,7 +79,7 @@ def test_focus_can_be_seen(page: Page, served: Served) -> None:
     page.goto(served.url)
     page.get_by_role("textbox", name="Query").focus()
     page.keyboard.press("Control+Enter")
-    expect(page.locator("article header .state")).to_have_text("connected")
+    expect(page.locator("article header .state")).to_have_text("Connected")
     page.locator("body").press("Home")
     outlined = """() => {
       let element = document.activeElement;

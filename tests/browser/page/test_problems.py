@@ -71,9 +71,9 @@ def test_page_asks_for_a_query(page: Page) -> None:
     """An empty field is said to be empty."""
     write(page, " ")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
+    expect(page.locator("#query-problem")).to_have_text("Write a query first.")
     page.wait_for_timeout(600)  # longer than the page waits before it checks a draft
-    expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
+    expect(page.locator("#query-problem")).to_have_text("Write a query first.")
     expect(page.locator("article")).to_have_count(0)
 
 
@@ -137,6 +137,6 @@ def test_page_does_not_blame_the_query_for_a_busy_server(
     page.get_by_role("button", name="Subscribe", exact=True).click()
     panel = page.get_by_role("article")
     expect(panel.locator(".lost")).to_contain_text("too many queries are running")
-    expect(panel.locator("header .state")).to_contain_text("reconnecting in ")
+    expect(panel.locator("header .state")).to_contain_text("Reconnecting in ")
     expect(page.locator("#query-problem")).to_be_hidden()
     expect(panel.locator(".truth")).to_have_text("yes")

@@ -50,8 +50,8 @@ def test_datatypes_of_numbers_are_on_hover(page: Page, served: Served) -> None:
 def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
     """Rows of GROUP BY are told apart by its variables, which need not be said."""
     panel = subscribe(page, f"# Per class\n{PREFIX}{PER_CLASS}")
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by ?class")
-    panel.get_by_text("Latest changes").click()
+    expect(panel.locator(".key summary")).to_have_text("Row key: ?class")
+    panel.get_by_text("Changes").click()
     served.update(PREFIX + "INSERT DATA { :T4 a :Train }")
     expect(panel.locator("tr.changed")).to_have_text("~:Train3 → 4")
     expect(panel.locator("tr.changed del")).to_have_text("3")
@@ -76,13 +76,13 @@ def test_row_of_a_total_changes_on_one_line(page: Page, served: Served) -> None:
 def test_key_is_not_guessed(page: Page, served: Served) -> None:
     """One row that goes and one that comes are two, until the user says what tells rows apart."""
     panel = subscribe(page)
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by all columns")
+    expect(panel.locator(".key summary")).to_have_text("Row key: all columns")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
     expect(panel.locator("tr.came")).to_have_text("+:T15")
     expect(panel.locator("tr.went")).to_have_text("−:T14")
     expect(panel.locator("tr.went")).to_have_count(0)
     choose_key(panel, "?train")
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by ?train")
+    expect(panel.locator(".key summary")).to_have_text("Row key: ?train")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
     expect(panel.locator("tr.changed")).to_have_text("~:T15 → 6")
     expect(panel.locator("tbody tr")).to_have_count(2)
@@ -91,7 +91,7 @@ def test_key_is_not_guessed(page: Page, served: Served) -> None:
     expect(panel.locator("tr.came")).to_have_count(2)
     expect(panel.locator("tr.went")).to_have_text("−:T16")
     page.reload()
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by ?train")
+    expect(panel.locator(".key summary")).to_have_text("Row key: ?train")
 
 
 def test_changed_row_keeps_its_place_and_the_focus(page: Page, served: Served) -> None:
@@ -131,7 +131,7 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
     panel.locator(".key summary").click()
     panel.get_by_role("checkbox", name="?train").uncheck()
     page.reload()
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by all columns")
+    expect(panel.locator(".key summary")).to_have_text("Row key: all columns")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
     expect(panel.locator("tr.came")).to_have_text("+:T16")
     choose_key(panel, "?train")
@@ -140,7 +140,7 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
 
 
 @pytest.mark.parametrize(
-    ("status", "meanwhile"), [(503, None), (429, None), (400, "Rows are identified by all columns")]
+    ("status", "meanwhile"), [(503, None), (429, None), (400, "Row key: all columns")]
 )
 def test_key_is_asked_for_until_the_server_has_time(
     page: Page, watched: Watched, status: int, meanwhile: str | None
@@ -160,7 +160,7 @@ def test_key_is_asked_for_until_the_server_has_time(
     expect(key).to_be_hidden()
     page.unroute_all(behavior="wait")
     page.clock.fast_forward(3_000)
-    expect(key).to_have_text("Rows are identified by ?class")
+    expect(key).to_have_text("Row key: ?class")
 
 
 def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:

@@ -77,7 +77,7 @@ def test_page_says_that_one_is_no_longer_signed_in(page: Page, guarded: Served, 
     expect(page.locator("#query-problem")).to_have_text(lost)
     page.reload()
     sign_in(page, TOKEN)
-    expect(page.locator("#server")).to_have_text("server reached")
+    expect(page.locator("#server")).to_have_text("Connected")
 
 
 def test_sign_in_is_accessible(page: Page, guarded: Served, watched: Watched) -> None:

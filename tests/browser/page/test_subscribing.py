@@ -27,7 +27,7 @@ def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
     expect(panel.locator("tr.went.gone")).to_have_text("−:T14")
     expect(panel.locator("tr.went, tr.came")).to_have_count(0)
     assert rows_of(panel) == [[":T2", "7"], [":T3", "9"]]
-    expect(panel.locator(".facts")).to_contain_text("SELECT · 2 rows")
+    expect(panel.locator(".facts")).to_contain_text("2 rows · sequence")
     expect(page.get_by_role("status").last).to_have_text("Late trains: 1 row added, 1 removed; 2 rows.")
 
 
@@ -166,7 +166,7 @@ def test_page_has_queries_to_begin_with(page: Page, served: Served) -> None:
     for example in examples.all():
         example.click()
         page.get_by_role("button", name="Subscribe", exact=True).click()
-    expect(page.locator("article header .state")).to_have_text(["connected"] * 5)
+    expect(page.locator("article header .state")).to_have_text(["Connected"] * 5)
     write(page, LATE)
     page.get_by_text("Prefixes", exact=True).click()
     for _ in range(2):
