@@ -225,9 +225,9 @@ MANY = "60 triples with this node as"
 @pytest.mark.parametrize(
     ("out", "into", "drawn", "words"),
     [
-        (5000, 1, 61, f"Shown are {MANY} subject; there may be more."),
-        (1, 5000, 61, f"Shown are {MANY} object; there may be more."),
-        (60, 60, 120, f"Shown are {MANY} subject and {MANY} object; there may be more."),
+        (5000, 1, 61, f"First {MANY} subject; there may be more."),
+        (1, 5000, 61, f"First {MANY} object; there may be more."),
+        (60, 60, 120, f"First {MANY} subject and as object; there may be more."),
         (59, 59, 118, ""),
     ],
 )

@@ -59,7 +59,7 @@ def test_page_outlives_its_server(page: Page, tmp_path: Path, watched: Watched) 
         expect(panel.locator("header .state")).to_have_text("Connected")
         expect(page.get_by_role("status").last).to_contain_text("2 rows added, 1 removed; 3 rows.")
         assert rows_of(panel) == rows_of_server(served)
-        panel.get_by_text("Changes").click()
+        panel.get_by_text("Changes", exact=True).click()
         entries = panel.locator(".log strong")
         expect(entries.first).to_have_text("+2 −1")
         served.update(PREFIX + "INSERT DATA { :T5 :delay 2 }")
@@ -85,7 +85,7 @@ def test_page_resumes(page: Page, served: Served, watched: Watched) -> None:
             assert rows_of(panel) == rows_of_server(served)
     assert len(asked) >= 3
     assert all(one.header_value("last-event-id") for one in asked)
-    panel.get_by_text("Changes").click()
+    panel.get_by_text("Changes", exact=True).click()
     expect(panel.locator(".log strong")).to_have_text(["+2 −0"] * 3)
 
 

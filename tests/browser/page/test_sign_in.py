@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.axe import violations_in_all_colours
-from support.browser import Page, Watched, expect, subscribe, write
+from support.browser import Page, Watched, copied, expect, subscribe, write
 from support.served import Served
 
 RIGHTS = {
@@ -117,7 +117,6 @@ def test_link_outlives_the_sign_in(page: Page, guarded: Served, watched: Watched
     expect(page.locator(".cm-line")).to_have_text('ASK { ?a ?b "&" }')
     expect(page.get_by_label("Entailment")).to_have_value("rdfs")
     assert page.url == guarded.url
-    page.get_by_role("button", name="Link", exact=True).click()
-    link = page.get_by_label("Link to this query").input_value()
+    link = copied(page, "Link")
     assert link.startswith(guarded.url + "?query=ASK")
     assert FOLLOWS not in link

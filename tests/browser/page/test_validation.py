@@ -50,13 +50,19 @@ def write(page: Page, text: str) -> None:
     page.keyboard.insert_text(PREFIX + text)
 
 
+def visit(page: Page, served: Served) -> None:
+    """Open the page, and unfold the validation."""
+    page.goto(served.url)
+    page.locator("#validation-fold > summary").click()
+
+
 def test_results_are_shown_by_shape_and_focus_node(page: Page, served: Served) -> None:
     """Live: what comes and goes is marked, counted and said."""
-    page.goto(served.url)
+    visit(page, served)
     panel = page.get_by_role("region", name="Validation", exact=True)
-    expect(panel.locator("header .state")).to_have_text("Connected")
+    expect(panel.locator(".state")).to_have_text("Connected")
     expect(panel.locator(".facts")).to_contain_text("1 warning · 1 shape · 1 focus node")
-    shape = panel.locator("details")
+    shape = panel.locator("details details")
     expect(shape.locator("summary")).to_have_text(
         "Shape of <http://example.org/delay> 1 result at 1 focus node"
     )
@@ -71,7 +77,7 @@ def test_results_are_shown_by_shape_and_focus_node(page: Page, served: Served) -
     expect(panel.locator("li.gone")).to_have_count(0)
     served.update(PREFIX + "DELETE WHERE { ?t :delay ?d }")
     expect(panel.locator(".facts")).to_contain_text("Conforms")
-    expect(panel.locator("details")).to_have_count(0)
+    expect(panel.locator("details details")).to_have_count(0)
     expect(focus).to_have_count(0)
 
 
@@ -80,7 +86,7 @@ def test_a_focus_node_is_explored_by_keys(page: Page, served: Served) -> None:
     served.update(
         PREFIX + "INSERT DATA { :T3 a :Train ; :line :S1 ; :delay 8 . :T4 a :Train ; :line :S1 ; :delay 8 }"
     )
-    page.goto(served.url)
+    visit(page, served)
     nodes = page.locator("#validation-results button")
     expect(nodes).to_have_count(3)
     assert nodes.evaluate_all("all => all.map(node => node.tabIndex)") == [0, -1, -1]
@@ -99,9 +105,24 @@ def test_a_focus_node_is_explored_by_keys(page: Page, served: Served) -> None:
     expect(panel_of(page, "Around <http://example.org/T3>")).to_be_visible()
 
 
+def test_answer_is_in_sight_beside_shapes(page: Page, served: Served) -> None:
+    """The validation is one line until it is unfolded, which the browser remembers."""
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(served.url)
+    panel = subscribe(page)
+    expect(panel.locator("tbody tr").first).to_be_in_viewport(ratio=1)
+    assert page.evaluate("scrollY") == 0
+    expect(page.locator("#validation .facts")).to_be_in_viewport()
+    expect(page.locator("#validation li")).to_have_count(2)
+    expect(page.locator("#validation li").first).to_be_hidden()
+    page.locator("#validation-fold > summary").click()
+    page.reload()
+    expect(page.locator("#validation li").first).to_be_visible()
+
+
 def test_what_folds_stays_folded(page: Page, served: Served) -> None:
     """A change of the results does not open a shape again."""
-    page.goto(served.url)
+    visit(page, served)
     summary = page.locator("#validation-results summary")
     summary.click()
     expect(page.locator("#validation-results li li")).to_be_hidden()
@@ -165,7 +186,7 @@ def test_preview_says_what_would_be_refused(page: Page, served: Served, watched:
 @pytest.mark.hunted("the gate has validation itself")
 def test_validation_is_no_query_that_is_live(page: Page, served: Served) -> None:
     """It is not in the list of those, and takes one of the connections that panels may have."""
-    page.goto(served.url)
+    visit(page, served)
     expect(page.locator("#validation .facts")).to_contain_text("sequence")
     expect(page.locator("#server")).to_have_text("Connected")
     expect(page.locator("#served")).not_to_contain_text("SHACL")
@@ -180,7 +201,7 @@ def test_validation_is_accessible(page: Page, served: Served, watched: Watched) 
     """axe-core finds nothing serious, with results, a refusal and a preview, wide and narrow."""
     watched.allow("status of 422")
     page.emulate_media(reduced_motion="reduce")
-    page.goto(served.url)
+    visit(page, served)
     open_form(page, "INSERT DATA { :T5 a :Train . :T2 :delay 12 }")
     for name, where in (("Update", "#update-problem li"), ("Preview", "#update-previewed h4")):
         page.get_by_role("button", name=name, exact=True).click()

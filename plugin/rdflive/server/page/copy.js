@@ -83,13 +83,12 @@ for delta in server.subscribe(query${entailment ? `, entailment="${entailment}"`
 /** @param {Asked} asked */
 function javascript({ query, entailment }) {
   const text = query.replaceAll("\\", "\\\\").replaceAll("`", "\\`").replaceAll("${", "\\${");
-  return `const query = \`
+  const options = [...(entailment ? [`entailment: "${entailment}"`] : []), ...(NEEDS_TOKEN ? ['token: "TOKEN"'] : [])];
+  return `import { subscribe } from "${home()}static/client.js";
+
+const query = \`
 ${text}
 \`;
-const fields = new URLSearchParams({ query${entailment ? `, entailment: "${entailment}"` : ""} });
-const source = new EventSource("${home()}subscribe?" + fields);
-for (const kind of ["initial", "update"]) {
-  source.addEventListener(kind, ({ data }) => console.log(JSON.parse(data)));
-}
+subscribe(query, ({ added, removed }) => console.log(added, removed)${options.length ? `, { ${options.join(", ")} }` : ""});
 `;
 }

@@ -6,14 +6,14 @@ import { ChangeLog } from "./change_log.js";
 import { RateChart, ValueChart } from "./chart.js";
 import { Connection } from "./connection.js";
 import { downloadCsv, downloadJson, downloadTurtle } from "./download.js";
-import { button, counted, make } from "./elements.js";
+import { button, counted, folded, make } from "./elements.js";
 import { boundOf } from "./explore.js";
 import { GraphPicture, canDraw } from "./graph_picture.js";
-import { KeyChoice } from "./key_choice.js";
+import { KeyChoice, learnedKey } from "./key_choice.js";
 import { Once } from "./once.js";
 import { Pause } from "./pause.js";
 import { showPlan } from "./picture.js";
-import { Problem, explain } from "./server.js";
+import { explain } from "./server.js";
 import { Misfit, Stream } from "./stream.js";
 import { AnswerTable } from "./table.js";
 import { prefixesOf } from "./terms.js";
@@ -33,9 +33,6 @@ const PACE = 60;
 
 /** Pixels of a panel that are enough to see its content. */
 const ENOUGH = 420;
-
-/** Milliseconds after which the key is requested again from a busy server. */
-const AGAIN = 3_000;
 
 let made = 0;
 
@@ -180,16 +177,8 @@ export class Panel {
   /** Takes the key from the query, such as that of GROUP BY, unless the user has chosen one. */
   async #learnKey() {
     const isUnsaid = this.asked.rowKey === undefined && !this.asked.key?.length && !this.asked.centre;
-    while (isUnsaid && !this.#isClosed) {
-      try {
-        this.#answer.key = (await this.#explain()).key; // the user can choose another afterwards
-        break;
-      } catch (error) {
-        // rows are shown without it, and the stream reports the error
-        if (error instanceof Problem && error.status !== 429 && error.status !== 503) break;
-        await new Promise((resolve) => setTimeout(resolve, AGAIN));
-      }
-    }
+    const key = isUnsaid ? await learnedKey(() => this.#explain(), () => this.#isClosed) : undefined;
+    if (key !== undefined) this.#answer.key = key; // the user can choose another afterwards
     this.#isKeyKnown = true;
     this.#offerKey();
   }
@@ -325,14 +314,6 @@ export class Panel {
 function nameOf({ sequence, first_sequence: first = sequence, initial }) {
   if (initial) return `while away, up to ${sequence}`;
   return first < sequence ? `${first} to ${sequence}` : `${sequence}`;
-}
-
-/**
- * @param {string} title
- * @param {HTMLElement} content
- */
-function folded(title, content) {
-  return make("details", {}, make("summary", {}, title), content);
 }
 
 /** @param {HTMLElement} element */

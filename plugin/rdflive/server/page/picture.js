@@ -1,7 +1,7 @@
 /** The plan of a query as a picture and as text. */
 
 import { withEdges } from "./edges.js";
-import { button, make } from "./elements.js";
+import { button, folded, make } from "./elements.js";
 import { prefixesOf, shortenAll } from "./terms.js";
 
 /**
@@ -25,7 +25,7 @@ export async function showPlan(place, query, explained) {
       { className: "plan", tabIndex: 0, role: "region", "aria-label": "The plan as a picture" },
       button(image, resize, { title: "Fit, or full size" }),
     );
-    place.replaceChildren(withEdges(frame), make("details", {}, make("summary", {}, "As text"), words));
+    place.replaceChildren(withEdges(frame), folded("As text", words));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     place.replaceChildren(make("p", { className: "problem" }, `The plan could not be loaded: ${why}`));
