@@ -149,6 +149,9 @@ def test_axe_finds_nothing_serious(
     expect(panel.locator(".plan img")).to_be_visible()
     page.get_by_role("textbox", name="Query").focus()
     page.keyboard.insert_text("}")
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="New query").focus()
     expect(page.locator("#query-problem")).to_be_visible()
     served.update(PREFIX + "DELETE DATA { :T2 :delay 7 } ; INSERT DATA { :T1 :delay 2 }")
     expect(panel.locator("tr.came")).not_to_have_count(0)

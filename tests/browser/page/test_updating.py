@@ -59,7 +59,7 @@ def test_own_change_is_in_sight(page: Page, served: Served) -> None:
     write(page, change % 1002)
     page.keyboard.press("Control+Enter")
     expect(last).to_have_class("changed")
-    expect(last).to_be_in_viewport(ratio=1)
+    expect(last).to_be_in_viewport(ratio=0.9)
     assert page.evaluate(scrolled) > 0
     expect(page.get_by_role("textbox", name="Update")).to_be_focused()
 

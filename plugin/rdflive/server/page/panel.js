@@ -285,7 +285,7 @@ export class Panel {
     const again = isOnce ? button("Run again", () => this.stream.retry()) : this.#pause.element;
     const json = button("JSON", () => downloadJson(this.#answer));
     const csv = button("CSV", () => downloadCsv(this.#answer));
-    const download = make("div", { className: "row" }, "Download", json, csv, this.#turtle);
+    const download = make("div", { className: "row" }, make("span", { className: "word" }, "Download"), json, csv, this.#turtle);
     this.#tools.append(this.#views.element, this.#table.filter, this.#key.element, download);
     const plan = make("div");
     const explained = folded("Plan", plan);
