@@ -89,6 +89,7 @@ def show_validation(browser: Any) -> None:
     shapes = ["--shapes", examples / "railway_shapes.ttl", "--guard"]
     with Served(examples / "railway.ttl", *shapes) as served:
         page = open_page(browser, served)
+        page.set_viewport_size(SIZE | {"height": 960})
         page.locator("#validation-fold > summary").click()
         page.get_by_text("Update the graph").click()
         page.get_by_role("textbox", name="Update").focus()
@@ -100,7 +101,7 @@ def show_validation(browser: Any) -> None:
         for train, minutes in {"T101": 8, "T302": 11, "T201": 9}.items():
             delay(served, train, minutes)
         expect(page.locator("#validation li.came").last).to_be_visible()
-        page.locator("#update-card").evaluate("card => card.scrollIntoView()")
+        page.evaluate("window.scrollTo(0, 0)")
         keep(page, "page-validation-desktop-light")
         page.context.close()
 

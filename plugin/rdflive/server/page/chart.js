@@ -76,7 +76,7 @@ export class RateChart extends Chart {
     if (this.#rates.length < 2 || highest === 0) return this.hide(); // one point makes no line
     const first = SAMPLES - this.#rates.length;
     const points = this.#rates.map((rate, i) => /** @type {[number, number]} */ ([(first + i) / (SAMPLES - 1), rate / highest]));
-    this.show(points, this.#name, `${rounded(this.#rates.at(-1) ?? 0)}/s`, `highest ${rounded(highest)}/s in 2 minutes`);
+    this.show(points, this.#name, `${rounded(this.#rates.at(-1) ?? 0)}/s`, `peak ${rounded(highest)}/s in 2 min`);
   }
 }
 

@@ -4,7 +4,7 @@ import { HAS_SHAPES, may } from "./about.js";
 import { setUpForm } from "./compose.js";
 import { setUpDensity } from "./density.js";
 import { Desk } from "./desk.js";
-import { offerFirstInsert } from "./empty_graph.js";
+import { offerFirstInsert } from "./first_insert.js";
 import { Served } from "./served.js";
 import { setUpUpdates } from "./update_form.js";
 import { Validation } from "./validation.js";

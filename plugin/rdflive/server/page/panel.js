@@ -49,7 +49,7 @@ export class Panel {
   #truth = make("p", { className: "truth" });
   #tools = make("div", { className: "row tools", hidden: true });
   #bound = make("p", { className: "bound" });
-  #updates = new RateChart("Updates of the graph");
+  #updates = new RateChart("Updates");
   #deltas = new RateChart("Deltas");
   #value = new ValueChart();
   #pause = new Pause((events) => this.#goOn(events));

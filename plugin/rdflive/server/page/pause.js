@@ -28,7 +28,7 @@ export class Pause {
     if (type === "initial") this.#held = []; // it replaces all before
     this.#held.push([type, event]);
     const { added = [], removed = [], changed = [] } = type === "update" ? event : {};
-    this.#rows += added.length + removed.length + changed.length + Number("boolean" in event);
+    this.#rows += added.length + removed.length + changed.length;
     if (this.#rows > MOST) this.end();
     else this.#say();
     return true;
@@ -38,8 +38,9 @@ export class Pause {
   end() {
     this.#isOn = false;
     this.#rows = 0;
+    const held = this.#held.splice(0);
     this.#say();
-    this.#apply(this.#held.splice(0));
+    this.#apply(held);
   }
 
   #begin() {
@@ -48,7 +49,7 @@ export class Pause {
   }
 
   #say() {
-    this.#button.textContent = this.#isOn ? `Resume · ${counted(this.#rows, "change")}` : "Pause";
+    this.#button.textContent = this.#isOn ? `Resume · ${counted(this.#held.length, "change")}` : "Pause";
     this.#button.classList.toggle("main", this.#isOn);
   }
 }

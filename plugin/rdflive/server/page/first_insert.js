@@ -9,7 +9,8 @@ const PAUSE = 5_000;
 const FIRST = `PREFIX : <http://example.org/>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 INSERT DATA {
-  :alice a :Person ; rdfs:label "Alice" ; :knows :bob .
+  :alice a :Person ; rdfs:label "Alice" .
+  :alice :knows :bob .
   :bob a :Person ; rdfs:label "Bob" .
 }
 `;
