@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ def serving(
     port: int = 0,
     scratch: Path | None = None,
     shapes: str | None = None,
+    allow_origins: Iterable[str] = (),
     selected: Mapping[str, Any] | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
@@ -49,7 +50,13 @@ def serving(
     limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
     app = make_app(
-        dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch, shapes=shapes, **selected or {}
+        dataset,
+        tokens=tokens,
+        limits=Limits(**limits),
+        allow_origins=allow_origins,
+        scratch=scratch,
+        shapes=shapes,
+        **selected or {},
     )
     listener = listen("127.0.0.1", port)
     server = make_server(app)

@@ -100,7 +100,7 @@ affected nodes are validated again.
   --to csv      a line for each result, with the number of the commit, and + or -
   --to turtle   the sh:ValidationReport, after each edit; with --changes at the beginning and at the end
 
-The exit code is 1 if there are results at the end, and 0 if the data conform."""
+The exit code is 1 if there are results at the end, 0 if the data conform, and 2 if nothing was validated."""
 
 _VALIDATE_EXAMPLES: Final = """\
 examples:
@@ -168,9 +168,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _open_streams()
     try:
-        args = _parser().parse_args(arguments)
+        parser = _parser()
+        args = parser.parse_args(arguments)
     except rdflive.RdfliveError as error:  # an extra that is not installed
         return _fail(str(error))
+    if args.run is None:
+        parser.print_help(sys.stderr)
+        return _BAD_INPUT
     # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     # programs read UTF-8 in any locale; a terminal has its own encoding
@@ -223,7 +227,8 @@ def _parser() -> Parser:
     parser.add_argument(
         "--completion", action=PrintCompletion, choices=SHELLS, help="print the completion script of a shell"
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(metavar="COMMAND")
     _add_query(commands)
     _add_watch(commands)
     _add_validate(commands)

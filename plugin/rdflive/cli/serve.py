@@ -70,7 +70,14 @@ def run(args: argparse.Namespace) -> None:
         )
         scratch = _scratch(args.store_path)
         app = make_app(
-            dataset, tokens=tokens, limits=limits, host=host, scratch=scratch, shapes=shapes, **validated
+            dataset,
+            tokens=tokens,
+            limits=limits,
+            host=host,
+            allow_origins=args.allow_origin,
+            scratch=scratch,
+            shapes=shapes,
+            **validated,
         )
         if next(dataset.quads(), None) is None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)

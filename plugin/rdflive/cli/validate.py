@@ -50,6 +50,7 @@ def add_validate_options(command: argparse.ArgumentParser) -> None:
         help="RDF files with shapes; may be repeated (default: the shapes in DATA)",
     )
     add_selection_options(command.add_argument_group("selection"))
+    add("--allow-empty", action="store_true", help="go on where no shape has a target and a constraint")
     add("--to", choices=_TARGETS, default="text", help="how to write results (default: %(default)s)")
     group = command.add_argument_group("entailment")
     group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as for rdflive watch")
@@ -86,6 +87,11 @@ def run(args: argparse.Namespace) -> int:
         with rows_unread():
             validation = rdflive.validate(dataset, shapes, **options, **selected(args))
         with validation:
+            if not (validation.validates or validation.errors or args.allow_empty):
+                raise RdfliveError(
+                    "nothing was validated: no shape has both a target and an active constraint; name the "
+                    "shapes with --shapes FILE, or go on with --allow-empty"
+                )
             say_notes(validation.notes)
             send = _sender(args.to, validation, always=form is None)
             progress = Progress(validation, send, pace=args.pace)
