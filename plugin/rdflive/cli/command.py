@@ -57,6 +57,7 @@ Load DATA, subscribe to the query, and send the solutions that each commit adds 
                    one commit
   no --changes     follows DATA as it is edited: each edit is one commit, until Ctrl-C
   http://server/   in place of DATA follows a server (`rdflive serve`), until Ctrl-C
+  --endpoint URL   polls any SPARQL endpoint, until Ctrl-C: each poll that finds a difference is one commit
 
   --to text     a line for each solution, with the number of the commit: #7  + :T101 :Dunes
   --to table    the same in columns
@@ -76,6 +77,7 @@ examples:
   rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes changes.rdfp --follow
   rdflive watch railway.ttl --query delayed.rq
   rdflive watch http://127.0.0.1:8000 --query delayed.rq --to table
+  rdflive watch --endpoint https://example.org/sparql --query delayed.rq --every 10
   zcat changes.rdfp.gz | rdflive watch base.nt.gz --query trains.rq --changes -
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\

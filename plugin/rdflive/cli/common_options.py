@@ -24,6 +24,7 @@ __all__ = [
     "check_feed_options",
     "check_name",
     "entailment_options",
+    "seconds",
 ]
 
 _LAST_PORT: Final = 65_535
@@ -65,7 +66,7 @@ def add_feed_options(group: argparse._ArgumentGroup) -> None:
         help="action at a bad record (default: %(default)s)",
     )
     add("--dead-letters", metavar="FILE", help="the file for records that --on-bad skip skips")
-    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries")
+    add("--pace", type=seconds, default=0.0, metavar="SECONDS", help="pause between entries")
 
 
 def add_store_options(group: argparse._ArgumentGroup, default: str, *, union: str = "") -> None:
@@ -126,14 +127,15 @@ def address(text: str) -> tuple[str, int]:
     return host, port
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Return the number of seconds in a text."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= _LONGEST_PACE:
+        number = -1.0
+    if not 0 <= number <= _LONGEST_PACE:
         raise argparse.ArgumentTypeError(f"a number of seconds from 0 to {_LONGEST_PACE:g}, not {text!r}")
-    return seconds
+    return number
 
 
 STRATEGIES: Final[tuple[str, ...]] = get_args(Strategy)

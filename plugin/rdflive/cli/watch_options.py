@@ -14,6 +14,7 @@ from rdflive.cli.common_options import (
     address,
     check_feed_options,
     check_name,
+    seconds,
 )
 from rdflive.cli.files import check_distinct
 from rdflive.errors import RdfliveError
@@ -24,6 +25,8 @@ TARGETS: Final = ("text", "table", "ndjson", "csv", "patch", "sse", "webhook")
 ANSWERS: Final = ("table", "text", "ndjson", "csv", "patch")
 _NO_TRIPLES: Final = "--to patch writes triples: it needs a CONSTRUCT query, not {}"
 _LISTEN: Final = ("127.0.0.1", 8000)
+_EVERY: Final = 5.0
+"""Seconds between two polls of an endpoint."""
 
 _ONLY: Final = {
     "out": ("ndjson", "patch"),
@@ -45,6 +48,7 @@ def add_watch_options(command: argparse.ArgumentParser) -> None:
     _add_question(command)
     _add_entailment(command.add_argument_group("entailment"))
     _add_guard(command.add_argument_group("guards"))
+    _add_endpoint(command.add_argument_group("a SPARQL endpoint"))
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
     _add_target(command.add_argument_group("output"))
@@ -74,7 +78,11 @@ def _add_question(command: argparse.ArgumentParser) -> None:
         help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the URL of a server",
     )
     add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
-    add("--token-env", metavar="VARIABLE", help="the environment variable with the token for the server")
+    add(
+        "--token-env",
+        metavar="VARIABLE",
+        help="the environment variable with the token for the server or endpoint",
+    )
 
 
 def _add_full(group: argparse._ArgumentGroup) -> None:
@@ -115,6 +123,13 @@ def _add_guard(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_endpoint(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--endpoint", metavar="URL", help="poll this endpoint, in place of DATA, for what the query needs")
+    add("--every", type=seconds, metavar="SECONDS", help="the time between polls (default: 5)")
+    add("--auth-env", metavar="VARIABLE", help="the environment variable with user:password for the endpoint")
+
+
 def _add_target(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--to", choices=TARGETS, default="text", help="how to send deltas (default: %(default)s)")
@@ -137,6 +152,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
 def check_options(args: argparse.Namespace, form: str) -> None:
     """Refuse options that contradict each other or the query's form; set dependent defaults."""
     _check_source(args)
+    _check_endpoint(args)
     if args.changes is None:
         _check_unfed(args)
     else:
@@ -176,9 +192,11 @@ def check_query_options(args: argparse.Namespace, form: str) -> None:
 def _check_source(args: argparse.Namespace) -> None:
     """Refuse options that do not apply to a server, or that need one."""
     urls = [path for path in args.data if is_url(path)]
+    if args.token_env is not None and not os.environ.get(args.token_env):
+        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
     if not urls:
-        if args.token_env is not None:
-            raise RdfliveError("--token-env goes with the URL of a server in place of DATA")
+        if args.token_env is not None and getattr(args, "endpoint", None) is None:
+            raise RdfliveError("--token-env goes with the URL of a server in place of DATA, or --endpoint")
         return
     if len(args.data) > 1:
         raise RdfliveError(f"{urls[0]}: a server has its own graph; leave the other DATA out")
@@ -187,14 +205,34 @@ def _check_source(args: argparse.Namespace) -> None:
             raise RdfliveError(f"--{option.replace('_', '-')} goes with DATA of your own, not with {urls[0]}")
     if len(set(args.entail)) > 1:
         raise RdfliveError(f"a server entails by one rule set: give --entail once with {urls[0]}")
-    if args.token_env is not None and not os.environ.get(args.token_env):
-        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
+
+
+def _check_endpoint(args: argparse.Namespace) -> None:
+    """Refuse options that go with an endpoint only, and those that do not."""
+    if args.endpoint is None:
+        for option in ("every", "auth_env"):
+            if getattr(args, option) is not None:
+                raise RdfliveError(f"--{option.replace('_', '-')} goes with --endpoint URL")
+        return
+    for option in ("data", "changes", "follow", "store_path", "guard"):
+        if getattr(args, option):
+            shown = "DATA" if option == "data" else f"--{option.replace('_', '-')}"
+            raise RdfliveError(f"--endpoint has its own data: leave {shown} out")
+    if args.auth_env is not None and args.token_env is not None:
+        raise RdfliveError("--auth-env and --token-env exclude each other: an endpoint takes one of the two")
+    if args.auth_env is not None and ":" not in os.environ.get(args.auth_env, ""):
+        raise RdfliveError(
+            f"the environment variable {args.auth_env} of --auth-env is not set to user:password"
+        )
+    args.every = _EVERY if args.every is None else args.every
 
 
 def _check_unfed(args: argparse.Namespace) -> None:
     """Refuse options that need a feed: without one DATA is followed."""
-    if not args.data:
-        raise RdfliveError("nothing to follow: give DATA, which is followed as it is edited, or --changes")
+    if not args.data and args.endpoint is None:
+        raise RdfliveError(
+            "nothing to follow: give DATA, which is followed as it is edited, --changes or --endpoint"
+        )
     given = [option for option in _FEED if getattr(args, option)] + ["on_bad"] * (args.on_bad != "stop")
     if given:
         raise RdfliveError(f"--{given[0].replace('_', '-')} goes with --changes FILE")
