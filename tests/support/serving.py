@@ -13,6 +13,7 @@ from typing import Any
 import rdflib
 
 from rdflive.asgi.addresses import listen
+from rdflive.entail.rules import Rules
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
@@ -39,6 +40,7 @@ def serving(
     scratch: Path | None = None,
     shapes: str | None = None,
     allow_origins: Iterable[str] = (),
+    rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
@@ -56,6 +58,7 @@ def serving(
         allow_origins=allow_origins,
         scratch=scratch,
         shapes=shapes,
+        rules=rules,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

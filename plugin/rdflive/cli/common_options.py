@@ -17,12 +17,14 @@ from rdflive.errors import RdfliveError
 from rdflive.feeds import STDIN
 
 __all__ = [
-    "STRATEGIES",
+    "add_entail_option",
+    "add_entailment_options",
     "add_feed_options",
     "add_store_options",
     "address",
     "check_feed_options",
     "check_name",
+    "checked_rules",
     "entailment_options",
     "seconds",
 ]
@@ -138,6 +140,30 @@ def seconds(text: str) -> float:
     return number
 
 
+def add_entail_option(group: argparse._ArgumentGroup, use: str = "include entailed triples") -> None:
+    """Declare the rule sets of a command; `use` says what it does with them."""
+    group.add_argument(
+        "--entail",
+        "--rules",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help=f"{use}: rdfs (subclasses, subproperties, domains, ranges), or the name of another rule set "
+        "(rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
+    )
+
+
+def add_entailment_options(group: argparse._ArgumentGroup) -> None:
+    """Declare the rule sets, and how RDFS is maintained."""
+    add_entail_option(group)
+    group.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        help="how --entail rdfs is maintained: store entailed triples, look them up in the graph, or the "
+        "cheaper one (default: auto)",
+    )
+
+
 STRATEGIES: Final[tuple[str, ...]] = get_args(Strategy)
 _RDFS: Final = "rdfs"
 
@@ -152,7 +178,7 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
     >>> entailment_options(argparse.Namespace(entail=["rdfs-plus"], strategy=None))
     {'rules': ['rdfs-plus']}
     """
-    names = list(dict.fromkeys(args.entail))
+    names = checked_rules(args)
     # alone it is the entailment regime; with other rule sets it stands for its rules
     if names == [_RDFS]:
         return {"entailment": _RDFS, "strategy": args.strategy or "auto"}
@@ -162,9 +188,15 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
         raise RdfliveError(
             f"--strategy {args.strategy} goes with --entail {_RDFS} only: other rules always store"
         )
+    return {"rules": names} if names else {}
+
+
+def checked_rules(args: argparse.Namespace) -> list[str]:
+    """Return the rule sets of `--entail`; raise `RdfliveError` for unknown sets and invalid rules."""
+    names = list(dict.fromkeys(args.entail))
     for name in names:
         _check(name)
-    return {"rules": names} if names else {}
+    return names
 
 
 def _check(rules: str) -> None:

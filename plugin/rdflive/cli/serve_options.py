@@ -8,7 +8,13 @@ from importlib.util import find_spec
 from typing import Final
 
 from rdflive.asgi.addresses import read_origin
-from rdflive.cli.common_options import add_feed_options, add_store_options, address, check_feed_options
+from rdflive.cli.common_options import (
+    add_entail_option,
+    add_feed_options,
+    add_store_options,
+    address,
+    check_feed_options,
+)
 from rdflive.cli.shapes import add_selection_options
 from rdflive.errors import RdfliveError
 
@@ -27,6 +33,10 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
     )
     _add_server(command.add_argument_group("the server"))
     _add_shapes(command.add_argument_group("shapes"))
+    add_entail_option(
+        command.add_argument_group("entailment"),
+        "for subscriptions with entailment=rules, the rules by which the graph entails triples",
+    )
     _add_limits(command.add_argument_group("the limits of one client"))
     add_feed_options(command.add_argument_group("a feed that the graph follows"))
     add_store_options(

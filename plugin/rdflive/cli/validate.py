@@ -10,7 +10,7 @@ from typing import Final
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import (
-    STRATEGIES,
+    add_entailment_options,
     add_feed_options,
     add_store_options,
     check_feed_options,
@@ -52,9 +52,7 @@ def add_validate_options(command: argparse.ArgumentParser) -> None:
     add_selection_options(command.add_argument_group("selection"))
     add("--allow-empty", action="store_true", help="go on where no shape has a target and a constraint")
     add("--to", choices=_TARGETS, default="text", help="how to write results (default: %(default)s)")
-    group = command.add_argument_group("entailment")
-    group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as for rdflive watch")
-    group.add_argument("--strategy", choices=STRATEGIES, help="as for rdflive watch")
+    add_entailment_options(command.add_argument_group("entailment"))
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
 

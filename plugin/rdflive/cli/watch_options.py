@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from rdflive.cli.common_options import (
-    STRATEGIES,
+    add_entailment_options,
     add_feed_options,
     add_store_options,
     address,
@@ -46,7 +46,7 @@ _URL: Final = re.compile("https?://", re.IGNORECASE)
 def add_watch_options(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rdflive watch`."""
     _add_question(command)
-    _add_entailment(command.add_argument_group("entailment"))
+    add_entailment_options(command.add_argument_group("entailment"))
     _add_guard(command.add_argument_group("guards"))
     _add_endpoint(command.add_argument_group("a SPARQL endpoint"))
     add_feed_options(command.add_argument_group("the feed"))
@@ -57,7 +57,7 @@ def add_watch_options(command: argparse.ArgumentParser) -> None:
 def add_query_options(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rdflive query`."""
     _add_question(command)
-    _add_entailment(command.add_argument_group("entailment"))
+    add_entailment_options(command.add_argument_group("entailment"))
     add_store_options(command.add_argument_group("the store"), "memory")
     group = command.add_argument_group("output")
     group.add_argument("--to", choices=ANSWERS, default="table", help="default: %(default)s")
@@ -91,24 +91,6 @@ def _add_full(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         default=None,
         help="write full terms as in N-Triples, without prefixes",
-    )
-
-
-def _add_entailment(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--entail",
-        action="append",
-        default=[],
-        metavar="RULES",
-        help="include entailed triples: rdfs (subclasses, subproperties, domains, ranges), or the name of "
-        "another rule set (rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
-    )
-    add(
-        "--strategy",
-        choices=STRATEGIES,
-        help="how --entail rdfs is maintained: store entailed triples, look them up in the graph, or the "
-        "cheaper one (default: auto)",
     )
 
 

@@ -22,6 +22,7 @@ from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.addresses import read_origin
 from rdflive.asgi.requirements import check_fork
 from rdflive.asgi.server import ending_at_signals
+from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
@@ -53,6 +54,7 @@ def make_app(
     shapes: Shapes = None,
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
+    rules: Rules | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -61,12 +63,13 @@ def make_app(
     as `["http://localhost:3000"]`. `scratch` is a folder for checkpoints on the disk of the store; without it
     they are copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
-    the results as its response.
+    the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
+    `entailment=rules`.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
-    Raises `RdfliveError` without `os.fork`, TypeError for a single graph, and ValueError for text that is no
-    origin.
+    Raises `RdfliveError` without `os.fork`, TypeError for a single graph, ValueError for text that is no
+    origin, and `RuleError` for rules that cannot be used.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
@@ -83,7 +86,8 @@ def make_app(
     validation = None
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
-    service = Service(dataset, limits or Limits(), scratch, validation)
+    program = None if rules is None else load_program(rules)
+    service = Service(dataset, limits or Limits(), scratch, validation, program)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
