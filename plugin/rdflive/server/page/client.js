@@ -26,7 +26,7 @@ import { HERE, Misfit, Stream } from "./stream.js";
  * @typedef {object} Options
  * @property {string | URL} [server] the address of the server; without it the one that this file comes from
  * @property {string} [token] the token of a server with `--tokens`
- * @property {string} [entailment] `"rdfs"` answers over what the graph entails
+ * @property {string} [entailment] `"rdfs"` answers over what the graph entails, `"rules"` by the server's rules
  * @property {string[]} [key] variables that identify a row
  * @property {(state: State) => void} [onState] called when the connection is made, is lost, or has ended for good
  */
