@@ -155,9 +155,9 @@ async def login(request: Request) -> Response:
     try:
         access.holder(token, "")
     except Problem:
-        return sign_in("This server does not know the token.", then=then)
+        return sign_in("Unknown token.", then=then)
     if not token.isascii():  # no cookie can hold it; a server without tokens accepts any other
-        return sign_in("A token has ASCII characters only.", then=then)
+        return sign_in("A token is ASCII text.", then=then)
     # 303, so that the browser gets the page by GET, and a reload does not post the token again
     home = request.scope.get("root_path", "") + "/"  # the path of a mounted application
     # continues to the linked query; the URL never leaves the page

@@ -107,7 +107,7 @@ def test_picture_is_bounded(page: Page, served: Served) -> None:
     served.update(f"{PREFIX} DROP ALL ; INSERT DATA {{ {rows} }}")
     panel = subscribe(page, PREFIX + "CONSTRUCT { ?s :late ?o } WHERE { ?s :delay ?o }")
     panel.get_by_role("button", name="Picture").click()
-    expect(panel.locator(".drawn:visible")).to_have_text("150 of 400 triples are drawn; the table has more.")
+    expect(panel.locator(".drawn:visible")).to_have_text("150 of 400 triples drawn; the table has more.")
     assert len(labels(panel, "edge")) == 150
     served.update(PREFIX + "DELETE { ?s :delay ?o } WHERE { ?s :delay ?o FILTER(?o < 390) }")
     expect(panel.locator(".drawn:visible")).to_have_count(0)

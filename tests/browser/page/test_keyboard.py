@@ -95,7 +95,7 @@ def test_first_key_leads_to_the_subscriptions(page: Page, served: Served) -> Non
     """The first stop of Tab is a link past the form."""
     page.goto(served.url)
     page.keyboard.press("Tab")
-    assert focused(page) == "Skip to the open subscriptions"
+    assert focused(page) == "Skip to the answers"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "open"
 

@@ -126,7 +126,9 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
     served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
     expect(panel.locator("tr.changed")).to_have_text("~:T14 → 5")
     assert rows_of(panel_of(page, "Late trains"))[1] == [":T2", "7"]
-    expect(page.locator("#served button", has_text="key ?train")).to_contain_text("2 subscribed, you too")
+    expect(page.locator("#served button", has_text="key ?train")).to_contain_text(
+        "2 subscribers, you included"
+    )
     # who takes the key back has none, also after a reload, and can choose one again
     panel.locator(".key summary").click()
     panel.get_by_role("checkbox", name="?train").uncheck()
@@ -167,19 +169,19 @@ def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:
     query = f"# Mine\n{PREFIX} SELECT ?train {{ ?train a :Train }}"
     subscribe(page, query)
     mine = page.locator("#served button", has_text="Mine")
-    expect(mine).to_contain_text("3 rows · only you subscribed")
+    expect(mine).to_contain_text("3 rows · only you")
     expect(mine.locator(".mine")).to_have_text("open here")
     other = page.context.new_page()
     other.goto(served.url)
     listed = other.locator("#served button", has_text="Mine")
-    expect(listed).to_contain_text("1 subscribed")
+    expect(listed).to_contain_text("1 subscriber")
     expect(listed.locator(".mine")).to_be_hidden()
     listed.click()
-    expect(listed).to_contain_text("2 subscribed, you too")
-    expect(other.locator("#served-all")).to_contain_text("1 of them here")
-    expect(mine).to_contain_text("2 subscribed, you too")
+    expect(listed).to_contain_text("2 subscribers, you included")
+    expect(other.locator("#served-all")).to_contain_text("1 here")
+    expect(mine).to_contain_text("2 subscribers, you included")
     panel_of(page, "Mine").get_by_role("button", name="Unsubscribe").click()
-    expect(mine).to_contain_text("1 subscribed")
+    expect(mine).to_contain_text("1 subscriber")
     expect(mine.locator(".mine")).to_be_hidden()
 
 

@@ -44,7 +44,7 @@ def test_page_asks_for_a_token(page: Page, guarded: Served, watched: Watched) ->
     assert response.status == 401
     expect(page.get_by_label("Token")).to_be_focused()
     sign_in(page, "not-the-right-token")
-    expect(page.get_by_role("alert")).to_have_text("This server does not know the token.")
+    expect(page.get_by_role("alert")).to_have_text("Unknown token.")
     sign_in(page, TOKEN)
     panel = subscribe(page)
     guarded.update("INSERT DATA { <urn:x> <http://example.org/delay> 3 }", Authorization=f"Bearer {TOKEN}")

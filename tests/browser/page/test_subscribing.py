@@ -112,7 +112,7 @@ def test_page_filters_and_sorts(page: Page, served: Served) -> None:
     expect(shown).to_have_text([":T4", ":T2", ":T1", ":T5"])
     panel.get_by_label("Filter").fill("T4")
     expect(shown).to_have_text([":T4"])
-    expect(panel.locator(".note")).to_have_text("1 row of 4 match the filter.")
+    expect(panel.locator(".note")).to_have_text("1 of 4 rows match.")
 
 
 def test_page_downloads_the_answer(page: Page, served: Served, tmp_path: Path) -> None:
@@ -142,9 +142,7 @@ def test_page_shows_the_first_of_many_columns(page: Page, served: Served, tmp_pa
     )
     expect(panel.locator("tbody tr")).to_have_text(["×2" + "".join(map(str, range(50)))])
     expect(panel.locator("th button")).to_have_text([f"?{name}" for name in names[:50]])
-    expect(panel.locator(".note")).to_have_text(
-        "The first 50 of 200 columns; the filter and the download include all."
-    )
+    expect(panel.locator(".note")).to_have_text("First 50 of 200 columns; filter and downloads use all.")
     write(page, LATE)  # axe-core takes a text that scrolls for out of reach, wherever it can be edited
     assert violations(page) == []
     panel.get_by_role("button", name="?c49").focus()

@@ -159,7 +159,7 @@ def test_preview_says_what_would_change(page: Page, served: Served) -> None:
     expect(shown.locator("h4")).to_have_text(["The graph +2 −2", "Validation +2 −1", "Late trains +2 −2"])
     expect(shown.locator("p.came").first).to_have_text("+ :T1 :delay 9")
     expect(shown).to_contain_text("− :T2 Warning :delay: 7 too late (MaxInclusive)")
-    said = "Nothing was changed. The update would add 2 quads and remove 2 quads."
+    said = "Preview: would add 2 quads and remove 2 quads."
     expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
     assert served.query("SELECT * { ?s ?p ?o }") == before
     expect(panel.locator("tr.came")).to_have_count(0)
@@ -175,7 +175,7 @@ def test_preview_says_what_would_be_refused(page: Page, served: Served, watched:
     open_form(page, "INSERT DATA { :T5 a :Train }")
     page.get_by_role("button", name="Preview", exact=True).focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="The update would be refused.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="the update would be refused.")).to_be_visible()
     expect(page.get_by_role("region", name="Preview").locator("li")).to_contain_text("has no line")
     write(page, "INSERT DATA { :a :b }")
     page.get_by_role("button", name="Preview", exact=True).click()
@@ -231,5 +231,5 @@ def test_without_the_right_to_subscribe_there_is_no_validation(
         open_form(page, "INSERT DATA { :a a :Train }")
         expect(page.locator("#validation")).to_be_hidden()
         page.get_by_role("button", name="Preview", exact=True).click()
-        done = "Nothing was changed. The update would be done."
+        done = "Preview: the update would run."
         expect(page.get_by_role("status").filter(has_text=done)).to_be_visible()

@@ -312,7 +312,7 @@ export class Panel {
 
 /** @param {{sequence: number, first_sequence?: number, initial: boolean}} event */
 function nameOf({ sequence, first_sequence: first = sequence, initial }) {
-  if (initial) return `while away, up to ${sequence}`;
+  if (initial) return `while offline, up to ${sequence}`;
   return first < sequence ? `${first} to ${sequence}` : `${sequence}`;
 }
 

@@ -23,11 +23,11 @@ export async function showPlan(place, query, explained) {
     const frame = make(
       "div",
       { className: "plan", tabIndex: 0, role: "region", "aria-label": "The plan as a picture" },
-      button(image, resize, { title: "Fit, or full size" }),
+      button(image, resize, { title: "Fit or full size" }),
     );
     place.replaceChildren(withEdges(frame), folded("As text", words));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    place.replaceChildren(make("p", { className: "problem" }, `The plan could not be loaded: ${why}`));
+    place.replaceChildren(make("p", { className: "problem" }, `Could not load the plan: ${why}`));
   }
 }

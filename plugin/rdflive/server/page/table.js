@@ -134,7 +134,7 @@ export class AnswerTable {
   /** @param {number} found */
   #noteOf(found) {
     const columns = this.#answer.vars.length;
-    const rest = `The first ${COLUMNS} of ${counted(columns, "column")}; the filter and the download include all.`;
+    const rest = `First ${COLUMNS} of ${counted(columns, "column")}; filter and downloads use all.`;
     return [this.#rowsNote(found), columns > COLUMNS ? rest : ""].filter(Boolean).join(" ");
   }
 
@@ -143,9 +143,9 @@ export class AnswerTable {
     const all = this.#answer.rows.size;
     const most = this.#most();
     if (all === 0) return "No rows.";
-    if (found === 0) return `None of ${counted(all, "row")} matches the filter.`;
-    if (found > most) return `The first ${most} of ${counted(found, "row")}; filter to find others.`;
-    return found < all ? `${counted(found, "row")} of ${all.toLocaleString("en")} match the filter.` : "";
+    if (found === 0) return "No matching rows.";
+    if (found > most) return `First ${most} of ${counted(found, "row")}; filter to find others.`;
+    return found < all ? `${found.toLocaleString("en")} of ${counted(all, "row")} match.` : "";
   }
 
   #found() {
