@@ -31,6 +31,7 @@ def test_page_runs_nothing_of_the_graph(page: Page, served: Served, watched: Wat
     panel.locator("tbody tr").first.click()
     panel.get_by_label("Filter").fill("alert(1)")
     expect(panel.locator("tbody tr")).to_have_count(3)
+    panel.get_by_text("Plan", exact=True).click()
     panel.locator(".plan img").evaluate("image => image.decode()")
     expect(page.locator("#served button", has_text="<img src=x")).to_be_visible()
     elements = (

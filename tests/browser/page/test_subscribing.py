@@ -71,8 +71,8 @@ def test_page_draws_rates(page: Page, served: Served) -> None:
         served.update(PREFIX + f"INSERT DATA {{ :X{number} :delay {number} }}")
     expect(shown).to_have_count(2)
     updates, deltas = shown.all()
-    expect(updates).to_contain_text("highest")
-    expect(deltas).to_contain_text("highest")
+    expect(updates).to_contain_text("peak")
+    expect(deltas).to_contain_text("peak")
     expect(deltas.locator("path.line")).to_have_attribute("d", re.compile("M.*L"))
 
 
