@@ -28,7 +28,7 @@ def test_page_runs_nothing_of_the_graph(page: Page, served: Served, watched: Wat
     panel.locator("summary", has_text="Query").click()
     served.update(f'INSERT DATA {{ <urn:x> <urn:p> "{literal}{literal}" }}')
     expect(panel.locator(".log p.came")).to_contain_text("<img src=x")
-    panel.locator("tbody tr").first.click()
+    panel.locator("tbody tr .sign").first.click()
     panel.get_by_label("Filter").fill("alert(1)")
     expect(panel.locator("tbody tr")).to_have_count(3)
     panel.get_by_text("Plan", exact=True).click()
