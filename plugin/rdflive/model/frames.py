@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from rdflib import XSD
 
@@ -124,6 +124,16 @@ class Framed:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the table through Arrow's C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Raise TypeError: an array of numpy would have no names, and numbers as strings.
+
+        `pandas.DataFrame(rows)` calls this method, because it does not look for `__arrow_c_stream__`.
+        """
+        raise TypeError(
+            f"rdflive.{type(self).__name__} is a table, not an array: for pandas call .to_pandas(), or with "
+            "pandas 3 DataFrame.from_arrow(rows); for numpy take a column, .to_arrow()['name'].to_numpy()"
+        )
 
 
 def _library(name: str) -> Any:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["rdflive_feed_formats", "rdflive_rule_sets"]
 
+
 @hookimpl
 def rdflive_feed_formats() -> tuple[FeedFormat, ...]:
     """Return the formats that rdflive decodes."""
