@@ -230,7 +230,7 @@ def test_without_the_library_the_error_says_how_to_install_it(
         raise ImportError(name)
 
     monkeypatch.setattr(frames, "import_module", fail)
-    with pytest.raises(rdflive.RdfliveError, match=f"tables need {library}: .*install"):
+    with pytest.raises(rdflive.MissingExtraError, match=f"tables need {library}: .*install"):
         getattr(Rows(Header("SELECT", ("x",))), method)()
 
 
