@@ -14,7 +14,7 @@ from rdflive.api.prepared import Prepared, check_graph, may_share
 from rdflive.api.stream import Stream
 from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.errors import RdfliveError, UnsupportedStoreError
+from rdflive.errors import MissingExtraError, UnsupportedStoreError
 from rdflive.extras import install_command
 from rdflive.model import Delta
 from rdflive.plugins import manager
@@ -130,8 +130,8 @@ def batch(graph: GraphLike) -> AbstractContextManager[object]:
 
 def explain(
     query: str | os.PathLike[str],
-    *,
     graph: GraphLike | None = None,
+    *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
@@ -172,7 +172,8 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noq
         # imported here, because it is an extra
         import pyoxigraph
     except ImportError as error:
-        raise RdfliveError(f"LiveStore needs pyoxigraph: {install_command('oxigraph')}") from error
+        message = f"LiveStore needs pyoxigraph: {install_command('oxigraph')}"
+        raise MissingExtraError(message, name=error.name) from error
     native = pyoxigraph.Store() if store is None else store
     stand_in: pyoxigraph.Store | None = manager.plugin_manager().hook.rdflive_wrap(store=native)
     if stand_in is None:

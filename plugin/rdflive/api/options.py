@@ -19,6 +19,7 @@ from rdflive.delivery.subscription import OnError
 from rdflive.entail.regimes import Counts, Rules, Strategy
 from rdflive.query.budget import Budget
 from rdflive.query.segment import Algorithm
+from rdflive.signatures import misfit
 from rdflive.time.clock import SYSTEM_CLOCK, Clock
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
@@ -96,8 +97,10 @@ def complete(kind: type[AnyOptions], given: Mapping[str, Any], function: str) ->
     if budget is not None and not isinstance(budget, Budget):
         raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
     clock = options.get("clock", SYSTEM_CLOCK)
-    if not callable(clock):
-        raise TypeError(f"clock must be a function that returns seconds since 1970, got {clock!r}")
+    if not callable(clock) or misfit(clock):
+        raise TypeError(
+            f"clock must be a function without arguments that returns seconds since 1970, got {clock!r}"
+        )
     options["key"] = read_key(options["key"]) or None  # read here, because an iterable can be read only once
     return cast(AnyOptions, MappingProxyType(options))
 

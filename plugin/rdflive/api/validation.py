@@ -30,6 +30,7 @@ from rdflive.shacl import (
     COLUMNS,
     LiveValidation,
     SelectedShapes,
+    parse_shapes,
     read_shapes,
     read_terms,
     rules_of,
@@ -185,7 +186,7 @@ def graphs_of_shapes(graph: GraphLike, shapes: Shapes) -> list[Graph]:
     given: list[Any] = []
     if isinstance(shapes, str):
         _check_text(shapes)
-        given = [Graph().parse(data=shapes, format="turtle")]
+        given = [parse_shapes(shapes)]
     elif isinstance(shapes, Graph | os.PathLike):
         given = [shapes]
     elif isinstance(shapes, Iterable):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -248,13 +247,16 @@ class BaseSubscription(ABC):
 
         If it is cancelled while it waits, no delta is lost.
 
-        >>> import rdflib, rdflive
+        >>> import asyncio, rdflib, rdflive
         >>> async def first():
         ...     with rdflive.subscribe(rdflib.Graph(), "ASK { ?s ?p ?o }") as subscription:
         ...         return (await subscription.anext(timeout=5)).answer
         >>> asyncio.run(first())
         False
         """
+        # imported here, because it is large and most subscriptions call plain functions
+        import asyncio
+
         source = self._own_source()
         try:
             async with asyncio.timeout(timeout):
