@@ -43,7 +43,7 @@ def test_commands_are_found() -> None:
 
 
 def test_install_and_gate_are_those_of_ci() -> None:
-    """`.ci/run` runs the README's line, which is the install and the gate, and installs tox as the page does."""
+    """`.ci/run` runs the README's line, which is the install and the gate, and installs tox as here."""
     gate = ".venv/bin/python -m pytest -n 3 --dist worksteal"
     install, tox = sorted(INSTALLS, reverse=True)
     assert gate in PROGRAMS
