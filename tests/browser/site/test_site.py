@@ -23,6 +23,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import rdflive
+from rdflive.api.options import ContinuousOptions, Options, ValidationOptions
 from rdflive.server.openapi import describe_api
 from support.axe import violations
 from support.browser import Browser, Page, Watched, expect, launched
@@ -153,6 +154,40 @@ def test_reference_is_whole(site: Path) -> None:
     assert "<!-- rdflive" not in pages["command-line"]
     for path in describe_api()["paths"]:
         assert f"<code>{path}</code>" in pages["server"]
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "kind"),
+    [
+        ("subscriptions", "rdflive.subscribe", Options),
+        ("subscriptions", "rdflive.Prepared.subscribe", Options),
+        ("subscriptions", "rdflive.register", ContinuousOptions),
+        ("entailment", "rdflive.validate", ValidationOptions),
+    ],
+)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_reference_has_a_table_of_all_options(
+    browser: Browser, address: str, page: str, name: str, kind: type[ValidationOptions], width: int
+) -> None:
+    """A row for each has its name, type, default and meaning; signatures have a parameter per line."""
+    sheet = browser.new_page(viewport={"width": width, "height": 900})
+    sheet.goto(f"{address.removesuffix('index.html')}reference/{page}.html")
+    about = sheet.locator(f"div.doc-object:has(> [id='{name}'])")
+    signature = about.locator("> .doc-signature").last.inner_text()
+    assert [len(re.findall(r"\w+: ", line)) for line in signature.splitlines() if ": " in line]
+    assert all(line.count(": ") <= 1 for line in signature.splitlines())
+    table = about.locator("> .doc-contents table").first
+    texts = "all => all.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+    shown = {row[0]: row[1:] for row in table.locator("tbody tr").evaluate_all(texts)}
+    for option, declared in kind.__annotations__.items():
+        default, meaning = declared.__metadata__
+        assert shown[option][0]
+        assert shown[option][1] == meaning.replace("`", "")
+        assert shown[option][2] == ("time.time" if callable(default) else repr(default))
+    assert "graph" in shown or "text" in shown
+    assert sheet.evaluate("document.documentElement.scrollWidth") == width
+    assert table.evaluate("each => each.getBoundingClientRect().right <= innerWidth")
+    sheet.close()
 
 
 FIRST = {
