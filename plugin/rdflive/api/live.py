@@ -42,7 +42,8 @@ def subscribe(
     """Keep the answer of a query up to date: every change of the graph calls back with the changed solutions.
 
     The callback runs in the writing thread before the write returns. Its exceptions are kept as `last_error`
-    and treated by `on_error`. Without a callback, the deltas wait for `subscription.deltas()`.
+    and treated by `on_error`. Without a callback, the deltas wait for `subscription.deltas()`. After
+    `rdflive.install()`, `graph.subscribe(query, callback)` is the same.
 
     Args:
         graph: An `rdflib.Graph` or `Dataset` over a store with an adapter, a `LiveStore`, or a `Stream`.

@@ -190,6 +190,24 @@ def test_reference_has_a_table_of_all_options(
     sheet.close()
 
 
+@pytest.mark.parametrize("name", ["benchmarks", "expect"])
+def test_texts_of_a_picture_can_be_read_on_a_phone(browser: Browser, address: str, name: str) -> None:
+    """A phone has the narrow picture, whose texts are not shrunk; other screens have the wide one."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(address.replace("index.html", f"{name}.html"))
+    picture = page.locator(f"img[src='{name}.svg']")
+    shown = picture.evaluate("image => image.decode().then(() => image.currentSrc)")
+    assert shown.endswith(f"{name}-narrow.svg")
+    inner = "image => (image.clientWidth - 2 * parseFloat(getComputedStyle(image).paddingLeft))"
+    assert picture.evaluate(f"image => ({inner})(image) / image.naturalWidth") > 0.9
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_function(
+        "name => document.querySelector(`img[src='${name}.svg']`).currentSrc.endsWith(`/${name}.svg`)",
+        arg=name,
+    )
+    page.close()
+
+
 FIRST = {
     "unsubscribe": "howto/lifetimes.html",
     "pandas": "howto/notebook.html",
@@ -206,6 +224,13 @@ FIRST = {
     "LiveStore": "howto/disk.html",
     "performance": "expect.html",
     "GraphDB": "others.html",
+    "graph.subscribe": "reference/subscriptions.html",
+    "subscribe": "reference/subscriptions.html",
+    "install": "index.html",
+    "license": "index.html",
+    "cdc": "spark-pipelines.html",
+    "reconnect": "web.html",
+    "shacl": "validation.html",
 }
 """What people search for, and the page that they are to find first."""
 
