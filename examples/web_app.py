@@ -1,4 +1,4 @@
-"""A web application whose pages follow a query until Ctrl-C.
+"""A web application whose page follows a query, by the server of rdflive mounted in it.
 
 Run it with `python examples/web_app.py` or `uvicorn --app-dir examples web_app:app`, and open
 http://127.0.0.1:8000/. It needs the extra `server`, and `pip install fastapi`.
@@ -6,17 +6,16 @@ http://127.0.0.1:8000/. It needs the extra `server`, and `pip install fastapi`.
 
 import asyncio
 import logging
-import signal
-import threading
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
 import rdflib
 import uvicorn
 from fastapi import FastAPI, Query, WebSocket, WebSocketDisconnect
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse
 
 import rdflive
+from rdflive.server import make_app
 from rdflive.sinks import to_ndjson
 
 RAIL = rdflib.Namespace("http://example.org/railway/")
@@ -25,72 +24,23 @@ PAGE = """<!doctype html>
 <title>Late trains</title>
 <h1>Late trains</h1>
 <ul></ul>
-<script>
-const rows = []  // a row may occur more than once
-new EventSource("live").onmessage = ({ data }) => {
-  const delta = JSON.parse(data)
-  if (delta.initial) rows.length = 0
-  for (const row of delta.removed) rows.splice(rows.indexOf(JSON.stringify(row)), 1)
-  for (const row of delta.added) rows.push(JSON.stringify(row))
-  document.querySelector("ul").replaceChildren(...rows.map(text => {
-    const { train, minutes } = JSON.parse(text), item = document.createElement("li")
+<script type="module">
+import { subscribe } from "./sparql/static/client.js"
+
+const query = `PREFIX : <http://example.org/railway/> %s`
+const late = subscribe(query, () => {
+  document.querySelector("ul").replaceChildren(...late.answers().map(({ train, minutes }) => {
+    const item = document.createElement("li")
     item.textContent = `${train.value}: ${minutes.value} minutes`
     return item
   }))
-}
+})
 </script>"""
 
 log = logging.getLogger("uvicorn.error")
-graph = rdflib.Graph()
+graph = rdflib.Dataset()
 graph.bind("", RAIL)
-
-
-class Streams:
-    """The subscriptions of the connected clients."""
-
-    def __init__(self):
-        self.open, self.ending = set(), False
-
-    async def follow(self, query):
-        """Yield the answer, then each change, as server-sent events, until the client or the server ends."""
-        async with rdflive.subscribe(graph, query) as subscription:
-            self.open.add(subscription)
-            try:
-                if self.ending:
-                    return
-                async for delta in subscription:
-                    yield f"data: {to_ndjson(delta)}\n\n"
-            finally:
-                self.open.discard(subscription)
-
-    def end(self):
-        """Close all subscriptions, which ends the streams, and let later streams end at once."""
-        self.ending = True
-        for subscription in list(self.open):
-            subscription.close()
-
-
-@contextmanager
-def on_signals(function):
-    """Call a function in the event loop at Ctrl-C and SIGTERM, in addition to the server's handlers."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # as in tests: only the main thread handles signals
-        return
-    loop = asyncio.get_running_loop()
-    servers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def handle(number, frame):
-        loop.call_soon_threadsafe(function)
-        if callable(servers[number]):
-            servers[number](number, frame)
-
-    for number in servers:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number, handler in servers.items():
-            signal.signal(number, handler)
+live = make_app(graph)
 
 
 async def warn(delta):
@@ -101,20 +51,19 @@ async def warn(delta):
 
 @asynccontextmanager
 async def lifespan(app):
-    """Subscribe to the query while the application runs."""
-    app.state.streams = Streams()
-    async with rdflive.subscribe(graph, LATE, warn) as app.state.late:
-        with on_signals(app.state.streams.end):  # the server waits for open streams
-            yield
+    """Subscribe to the query while the application runs; no server runs the lifespan of what is mounted."""
+    async with live.router.lifespan_context(live), rdflive.subscribe(graph, LATE, warn) as app.state.late:
+        yield
 
 
 app = FastAPI(lifespan=lifespan)
+app.mount("/sparql", live)
 
 
 @app.get("/")
 def page() -> HTMLResponse:
     """Show the live answer."""
-    return HTMLResponse(PAGE)
+    return HTMLResponse(PAGE % LATE)
 
 
 @app.post("/delay")
@@ -128,13 +77,6 @@ def delay(train: Annotated[str, Query(pattern=r"^\w+$")], minutes: int):
 def late():
     """List the trains that are late now."""
     return app.state.late.answers().to_dicts()
-
-
-@app.get("/live")
-async def live():
-    """Follow the trains that are late."""
-    events = app.state.streams.follow(LATE)
-    return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
 @app.websocket("/socket")

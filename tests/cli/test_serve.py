@@ -255,6 +255,8 @@ def test_serve_says_why_the_graph_is_empty(
         (["--listen", "127.0.0.1"], "HOST:PORT"),
         (["--listen", "localhost:65536"], "a port from 1 to 65535, or 0 for any free one"),
         (["--tokens", "nowhere.toml"], "nowhere.toml: cannot be read as a token file"),
+        (["--rules", "owl"], "'owl' is not a rule set, a file or an N3 rule"),
+        (["--entail", "nowhere.n3"], "nowhere.n3"),
         (["--follow"], "--follow goes with --changes FILE"),
         (["--pace", "1"], "--pace goes with --changes FILE"),
         (["--key", "key.pem"], "--key goes with --certificate"),

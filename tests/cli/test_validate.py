@@ -42,6 +42,40 @@ def test_data_that_conform_end_with_zero(tmp_path: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == "Conforms: there are no results.\n"
 
 
+NOTHING = {
+    "no shape": "",
+    "no target": ":S sh:property [ sh:path :delay ; sh:maxCount 1 ] .",
+    "no constraint": ":S sh:targetClass :Train .",
+    "deactivated": ":S sh:targetClass :Train ; sh:deactivated true ; sh:nodeKind sh:IRI .",
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_shapes_that_validate_nothing_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """Success would hide that a file was forgotten; `--allow-empty` says that it is meant."""
+    shapes = tmp_path / "shapes.ttl"
+    shapes.write_text(f"@prefix sh: <{SH}> . @prefix : <http://example.org/railway/> . {NOTHING[kind]}")
+    for given in ([RAILWAY], [RAILWAY, "--shapes", str(shapes)]):
+        assert main(["validate", *given]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "nothing was validated: no shape has both a target and an active constraint" in told.err
+        assert main(["validate", *given, "--allow-empty"]) == 0
+        told = capsys.readouterr()
+        assert told.out.startswith("Nothing was validated: no shape")
+        assert "note: nothing is validated" in told.err
+
+
+def test_data_without_a_targeted_node_conform(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The shapes hold for what may come."""
+    data = tmp_path / "empty.ttl"
+    data.write_text("")
+    assert main(["validate", str(data), "--shapes", SHAPES]) == 0
+    assert capsys.readouterr().out == "Conforms: there are no results.\n"
+
+
 def test_a_feed_tells_what_it_breaks_and_mends(capsys: pytest.CaptureFixture[str]) -> None:
     """The exit code is of the end."""
     code = main(["validate", RAILWAY, "--shapes", SHAPES, "--changes", FEED])

@@ -107,12 +107,14 @@ def test_the_first_refusal_of_each_site_is_logged(caplog: pytest.LogCaptureFixtu
     """A browser hides the answer from its page; it says what to do. Sites that are made up fill no log."""
     access = Access(None, "127.0.0.1")
     for number in range(2 * 150):  # each site twice
-        with pytest.raises(Problem, match=r"docs/page\.md"):
+        with pytest.raises(Problem, match=r"docs/server\.md"):
             access.check_site(
                 Headers({"host": "localhost:8000", "origin": f"http://localhost:{number // 2}"})
             )
     texts = [record.getMessage() for record in caplog.records]
-    assert texts[0].startswith("a page of 'http://localhost:0' may not use this server: serve the page from")
+    assert texts[0].startswith(
+        "a page of 'http://localhost:0' may not use this server: allow its origin with --allow-origin"
+    )
     assert len(texts) == len(set(texts)) == 100
 
 

@@ -46,11 +46,12 @@ def open_server() -> Iterator[Serving]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_gate_refuses_requests_without_a_token(guarded: Serving, path: str) -> None:
-    """Every route and method but those of /health and /login is 401, with a wrong token too."""
+    """Every route and method but those of /health, /login and /static is 401, with a wrong token too."""
     for method in METHODS:
         expected = {
             "/health": 200 if method in ("GET", "HEAD") else 405,
             "/login": 401 if method == "POST" else 405,
+            "/static/x": 404 if method in ("GET", "HEAD") else 405,
         }
         body = b"token=nonsense" if method == "POST" else None
         for wrong in ({}, {"Authorization": "Bearer nonsense", "Cookie": "rdflive_token=nonsense"}):

@@ -65,6 +65,26 @@ def server(shared_server: Serving) -> Serving:
     return shared_server
 
 
+def test_rules_of_the_server_entail() -> None:
+    """Clients ask for them by name; the answer is the same as in Python, and follows data and schema."""
+    query = "SELECT ?s ?o { ?s <http://e/near> ?o }"
+    symmetric = "INSERT DATA { <http://e/near> a <http://www.w3.org/2002/07/owl#SymmetricProperty> }"
+    with serving(rdflib.Dataset(), rules=["owl-rl"]) as server:
+        assert updated(server, "INSERT DATA { <http://e/a> <http://e/near> <http://e/b> }").status == 204
+        with (
+            listening(at(server, query, entailment="rules")) as events,
+            listening(at(server, query)) as plain,
+            rdflive.subscribe(server.dataset, query, rules=["owl-rl"]) as local,
+        ):
+            assert [len(begun(each).data["added"]) for each in (events, plain)] == [1, 1]
+            updated(server, symmetric)
+            (row,) = begun(events).data["added"]
+            assert (row["s"]["value"], row["o"]["value"]) == ("http://e/b", "http://e/a")
+            assert len(local.answers()) == 2
+        shown = asked(server, "GET", "/explain?" + urlencode({"query": query, "entailment": "rules"}))
+        assert (shown.status, shown.json["form"]) == (200, "SELECT")
+
+
 def test_a_client_is_told_the_answer_and_its_changes(server: Serving) -> None:
     """Events come as the graph changes, with the ids that lead back."""
     add(server, 0)
@@ -125,6 +145,7 @@ BAD: list[tuple[Any, int, dict[str, Any]]] = [
     ({"query": "SELECT * { SERVICE <http://e/> { ?s ?p ?o } }"}, 400, {"line": 1, "column": 12}),
     ({"query": " "}, 400, {"detail": "the parameter query is missing or empty"}),
     ({}, 400, {}),
+    ({"query": QUERY, "entailment": "rules"}, 400, {"detail": "entailment must be one of rdfs, got 'rules'"}),
     ({"query": QUERY, "entailment": "owl"}, 400, {"detail": "entailment must be one of rdfs, got 'owl'"}),
     ({"query": QUERY, "quest": "1"}, 400, {}),
     ({"query": "ASK " + "{" * 300}, 400, {"line": 1, "column": 305}),

@@ -139,6 +139,24 @@ def test_results_are_a_live_report() -> None:
     }
 
 
+def test_a_validation_may_begin_without_shapes(caplog: pytest.LogCaptureFixture) -> None:
+    """It says that nothing is validated, until a shape has a target and a constraint."""
+    graph, shapes = Graph(), Graph()
+    graph.add((EX.a, RDF.type, EX.Train))
+    with rdflive.validate(graph, shapes) as validation:
+        (note,) = validation.notes
+        assert note.startswith("nothing is validated: no shape among the given ones has both a target")
+        assert caplog.messages == [note]
+        assert validation.report().startswith("Nothing was validated")
+        assert (validation.validates, validation.conforms) == (False, True)
+        shapes.parse(data=TRAINS, format="turtle")
+        assert (validation.validates, validation.conforms, validation.notes) == (True, False, ())
+        shapes.remove((None, None, None))
+        assert (validation.validates, validation.report()[:7]) == (False, "Nothing")
+    with rdflive.validate(graph) as validation:
+        assert "no shape in the graph itself has both" in validation.notes[0]
+
+
 def test_details_say_why_a_value_does_not_conform() -> None:
     """Those of sh:node and the like, as the data are now; a shape within may have one within itself."""
     shapes = f"""{PREFIXES} :S sh:targetNode :a ; sh:property [ sh:path :p ; sh:node :N ] ; sh:not :Never .

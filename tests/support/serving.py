@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import rdflib
 
 from rdflive.asgi.addresses import listen
+from rdflive.entail.rules import Rules
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
@@ -38,6 +39,8 @@ def serving(
     port: int = 0,
     scratch: Path | None = None,
     shapes: str | None = None,
+    allow_origins: Iterable[str] = (),
+    rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
@@ -49,7 +52,14 @@ def serving(
     limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
     app = make_app(
-        dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch, shapes=shapes, **selected or {}
+        dataset,
+        tokens=tokens,
+        limits=Limits(**limits),
+        allow_origins=allow_origins,
+        scratch=scratch,
+        shapes=shapes,
+        rules=rules,
+        **selected or {},
     )
     listener = listen("127.0.0.1", port)
     server = make_server(app)

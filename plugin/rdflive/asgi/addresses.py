@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from ipaddress import ip_address
 from typing import Final
@@ -10,9 +11,12 @@ from urllib.parse import urlsplit
 
 from rdflive.errors import RdfliveError
 
-__all__ = ["hostname", "is_loopback", "listen", "may_mean"]
+__all__ = ["hostname", "is_loopback", "listen", "may_mean", "read_origin"]
 
 _BACKLOG: Final = 2048
+_ORIGIN: Final = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?/?")
+_PORTS: Final = {"http": "80", "https": "443"}
+"""The ports that browsers leave out of an origin."""
 
 
 def hostname(location: str) -> str | None:
@@ -52,6 +56,19 @@ def may_mean(location: str, host: str) -> bool:
     name = hostname(location)
     # a page under a loopback name comes from this machine, so any such name is accepted
     return name is not None and (name == host.lower() or is_loopback(name))
+
+
+def read_origin(text: str) -> str:
+    """Return the origin of a page as browsers send it; raise ValueError for another text.
+
+    >>> read_origin("HTTP://Localhost:80/"), read_origin("https://[::1]:8443")
+    ('http://localhost', 'https://[::1]:8443')
+    """
+    found = _ORIGIN.fullmatch(text.lower())
+    if found is None or int(found[3] or 0) >= 1 << 16:
+        raise ValueError(f"the origin of a page, such as http://localhost:3000, without a path, not {text!r}")
+    scheme, host, port = found.groups()
+    return f"{scheme}://{host}" if port in (None, _PORTS[scheme]) else f"{scheme}://{host}:{port}"
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -70,6 +70,6 @@ def check_readable(path: str) -> None:
 def _check_source(path: str) -> None:
     if _URL.match(path):
         raise RdfliveError(
-            f"{path}: --changes takes a file; a SPARQL endpoint is followed in Python, by "
-            "rdflive.mirror(graph, rdflive.endpoint(URL))"
+            f"{path}: --changes takes a file; a SPARQL endpoint is followed by `rdflive watch --endpoint "
+            "URL`, and in Python by rdflive.mirror(graph, rdflive.endpoint(URL))"
         )

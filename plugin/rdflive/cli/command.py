@@ -60,6 +60,7 @@ Load DATA, subscribe to the query, and send the solutions that each commit adds 
                    one commit
   no --changes     follows DATA as it is edited: each edit is one commit, until Ctrl-C
   http://server/   in place of DATA follows a server (`rdflive serve`), until Ctrl-C
+  --endpoint URL   polls any SPARQL endpoint, until Ctrl-C: each poll that finds a difference is one commit
 
 {sinks}
 
@@ -73,6 +74,7 @@ examples:
   rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes changes.rdfp --follow
   rdflive watch railway.ttl --query delayed.rq
   rdflive watch http://127.0.0.1:8000 --query delayed.rq --to table
+  rdflive watch --endpoint https://example.org/sparql --query delayed.rq --every 10
   zcat changes.rdfp.gz | rdflive watch base.nt.gz --query trains.rq --changes -
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\
@@ -97,7 +99,7 @@ affected nodes are validated again.
   --to csv      a line for each result, with the number of the commit, and + or -
   --to turtle   the sh:ValidationReport, after each edit; with --changes at the beginning and at the end
 
-The exit code is 1 if there are results at the end, and 0 if the data conform."""
+The exit code is 1 if there are results at the end, 0 if the data conform, and 2 if nothing was validated."""
 
 _VALIDATE_EXAMPLES: Final = """\
 examples:
@@ -165,9 +167,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _open_streams()
     try:
-        args = _parser().parse_args(arguments)
+        parser = _parser()
+        args = parser.parse_args(arguments)
     except rdflive.RdfliveError as error:  # an extra that is not installed
         return _fail(str(error))
+    if args.run is None:
+        parser.print_help(sys.stderr)
+        return _BAD_INPUT
     # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     # programs read UTF-8 in any locale; a terminal has its own encoding
@@ -220,7 +226,8 @@ def _parser() -> Parser:
     parser.add_argument(
         "--completion", action=PrintCompletion, choices=SHELLS, help="print the completion script of a shell"
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(metavar="COMMAND")
     _add_query(commands)
     _add_watch(commands)
     _add_validate(commands)

@@ -17,13 +17,16 @@ from rdflive.errors import RdfliveError
 from rdflive.feeds import STDIN
 
 __all__ = [
-    "STRATEGIES",
+    "add_entail_option",
+    "add_entailment_options",
     "add_feed_options",
     "add_store_options",
     "address",
     "check_feed_options",
     "check_name",
+    "checked_rules",
     "entailment_options",
+    "seconds",
 ]
 
 _LAST_PORT: Final = 65_535
@@ -65,7 +68,7 @@ def add_feed_options(group: argparse._ArgumentGroup) -> None:
         help="action at a bad record (default: %(default)s)",
     )
     add("--dead-letters", metavar="FILE", help="the file for records that --on-bad skip skips")
-    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries")
+    add("--pace", type=seconds, default=0.0, metavar="SECONDS", help="pause between entries")
 
 
 def add_store_options(group: argparse._ArgumentGroup, default: str, *, union: str = "") -> None:
@@ -126,14 +129,39 @@ def address(text: str) -> tuple[str, int]:
     return host, port
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Return the number of seconds in a text."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= _LONGEST_PACE:
+        number = -1.0
+    if not 0 <= number <= _LONGEST_PACE:
         raise argparse.ArgumentTypeError(f"a number of seconds from 0 to {_LONGEST_PACE:g}, not {text!r}")
-    return seconds
+    return number
+
+
+def add_entail_option(group: argparse._ArgumentGroup, use: str = "include entailed triples") -> None:
+    """Declare the rule sets of a command; `use` says what it does with them."""
+    group.add_argument(
+        "--entail",
+        "--rules",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help=f"{use}: rdfs (subclasses, subproperties, domains, ranges), or the name of another rule set "
+        "(rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
+    )
+
+
+def add_entailment_options(group: argparse._ArgumentGroup) -> None:
+    """Declare the rule sets, and how RDFS is maintained."""
+    add_entail_option(group)
+    group.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        help="how --entail rdfs is maintained: store entailed triples, look them up in the graph, or the "
+        "cheaper one (default: auto)",
+    )
 
 
 STRATEGIES: Final[tuple[str, ...]] = get_args(Strategy)
@@ -150,7 +178,7 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
     >>> entailment_options(argparse.Namespace(entail=["rdfs-plus"], strategy=None))
     {'rules': ['rdfs-plus']}
     """
-    names = list(dict.fromkeys(args.entail))
+    names = checked_rules(args)
     # alone it is the entailment regime; with other rule sets it stands for its rules
     if names == [_RDFS]:
         return {"entailment": _RDFS, "strategy": args.strategy or "auto"}
@@ -160,9 +188,15 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
         raise RdfliveError(
             f"--strategy {args.strategy} goes with --entail {_RDFS} only: other rules always store"
         )
+    return {"rules": names} if names else {}
+
+
+def checked_rules(args: argparse.Namespace) -> list[str]:
+    """Return the rule sets of `--entail`; raise `RdfliveError` for unknown sets and invalid rules."""
+    names = list(dict.fromkeys(args.entail))
     for name in names:
         _check(name)
-    return {"rules": names} if names else {}
+    return names
 
 
 def _check(rules: str) -> None:

@@ -8,11 +8,12 @@ import os
 import sys
 import threading
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import rdflib
 from rdflib.plugins.stores.memory import Memory
@@ -35,6 +36,8 @@ _RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
 _RESERVED: Final = rdflib.URIRef("urn:x-rdflive:kept")
 """The graph in which stores keep the positions of feeds; user data may not use it."""
 _REFUSED: Final = f"the graph <{_RESERVED}> is reserved for rdflive; rename it in the file"
+_NATIVE: Final = {"turtle": "TURTLE", "trig": "TRIG"}
+"""Formats that pyoxigraph's parser loads, by rdflib's names; its errors in RDF/XML name no line."""
 _LONG: Final = 1.0
 """Seconds until a load shows its progress."""
 _BLOCK: Final = 10_000
@@ -69,8 +72,11 @@ def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
         for path, size, syntax in zip(paths, sizes, syntaxes, strict=True):
             task = progress.add_task(f"loading {path}", total=size or 1)
             with _open(path, _advance(progress, task, size)) as stream:
+                native = getattr(dataset.store, "_inner", None)  # of oxrdflib's stores
                 if syntax in ("nt", "nquads"):
                     _load_lines(dataset, stream, path, owners)
+                elif native is not None and syntax in _NATIVE:
+                    _load_natively(native, dataset, stream, path, syntax)
                 else:
                     _load_document(dataset, stream, path, syntax)
             progress.update(task, total=1, completed=1)
@@ -93,7 +99,7 @@ def syntax_of(path: str) -> str:
 
 
 def _load_lines(
-    dataset: rdflib.Dataset, stream: BinaryIO, path: str, owners: dict[rdflib.BNode, str]
+    dataset: rdflib.Dataset, stream: io.BufferedReader, path: str, owners: dict[rdflib.BNode, str]
 ) -> None:
     renamed: dict[rdflib.BNode, rdflib.BNode] = {}
 
@@ -135,11 +141,36 @@ def _load_lines(
         raise RdfliveError(f"{path}: the store refuses a term: {error}") from error
 
 
-def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax: str) -> None:
+def _load_natively(
+    native: Any, dataset: rdflib.Dataset, stream: io.BufferedReader, path: str, syntax: str
+) -> None:
+    """Load a document into a store of pyoxigraph by its own parser, in a tenth of the time of rdflib's."""
+    from pyoxigraph import NamedNode, RdfFormat, parse
+
+    form, reserved = getattr(RdfFormat, _NATIVE[syntax]), NamedNode(_RESERVED)
+    try:
+        if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+            stream.read(len(BOM_UTF8))
+        quads = parse(stream, form, base_iri=_base(path), rename_blank_nodes=True)
+        for block in iter(lambda: list(islice(quads, _BLOCK)), []):
+            if any(quad.graph_name == reserved for quad in block):
+                raise RdfliveError(f"{path}: {_REFUSED}")
+            native.extend(block)
+    except (SyntaxError, ValueError, OSError, EOFError) as error:
+        raise RdfliveError(parser_fault(path, error)) from error
+    for prefix, namespace in quads.prefixes.items():
+        dataset.bind(prefix, namespace)
+
+
+def _base(path: str) -> str:
+    return Path(path).absolute().as_uri()
+
+
+def _load_document(dataset: rdflib.Dataset, stream: io.BufferedReader, path: str, syntax: str) -> None:
     graph = dataset if syntax in ("trig", "trix", "json-ld") else dataset.default_graph
     try:
         with _guarded(dataset.store):
-            graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
+            graph.parse(file=stream, format=syntax, publicID=_base(path))
     except Exception as error:  # the parsers of rdflib raise many kinds of errors
         raise RdfliveError(parser_fault(path, error)) from error
     if syntax == "n3" and not all(isinstance(term, _RDF_TERMS) for triple in graph for term in triple):
@@ -198,10 +229,10 @@ class _CountedFile(io.FileIO):
 
 
 @contextmanager
-def _open(path: str, advance: Advance) -> Iterator[BinaryIO]:
+def _open(path: str, advance: Advance) -> Iterator[io.BufferedReader]:
     with io.BufferedReader(_CountedFile(path, advance)) as stream:
-        # binary streams, though typeshed does not call them BinaryIO
-        yield cast(BinaryIO, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
+        # a GzipFile reads and peeks like it
+        yield cast(io.BufferedReader, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
 
 
 def _advance(progress: Progress, task: TaskID, size: int) -> Advance:

@@ -18,6 +18,7 @@ import rdflive
 from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
+from rdflive.cli.common_options import checked_rules
 from rdflive.cli.serve_options import check_serve_options
 from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import load_once, opened
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> None:
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
     form = None if args.changes is None else format_of(args)
     _check_files(args)
+    rules = checked_rules(args)
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
     validated = selected(args)
@@ -70,7 +72,15 @@ def run(args: argparse.Namespace) -> None:
         )
         scratch = _scratch(args.store_path)
         app = make_app(
-            dataset, tokens=tokens, limits=limits, host=host, scratch=scratch, shapes=shapes, **validated
+            dataset,
+            tokens=tokens,
+            limits=limits,
+            host=host,
+            allow_origins=args.allow_origin,
+            scratch=scratch,
+            shapes=shapes,
+            rules=rules or None,
+            **validated,
         )
         if next(dataset.quads(), None) is None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)

@@ -7,7 +7,14 @@ import os
 from importlib.util import find_spec
 from typing import Final
 
-from rdflive.cli.common_options import add_feed_options, add_store_options, address, check_feed_options
+from rdflive.asgi.addresses import read_origin
+from rdflive.cli.common_options import (
+    add_entail_option,
+    add_feed_options,
+    add_store_options,
+    address,
+    check_feed_options,
+)
 from rdflive.cli.shapes import add_selection_options
 from rdflive.errors import RdfliveError
 
@@ -26,6 +33,10 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
     )
     _add_server(command.add_argument_group("the server"))
     _add_shapes(command.add_argument_group("shapes"))
+    add_entail_option(
+        command.add_argument_group("entailment"),
+        "for subscriptions with entailment=rules, the rules by which the graph entails triples",
+    )
     _add_limits(command.add_argument_group("the limits of one client"))
     add_feed_options(command.add_argument_group("a feed that the graph follows"))
     add_store_options(
@@ -49,6 +60,15 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         metavar="FILE",
         help="TOML with a table for each client: token (or its sha256) and rights, a list of read, update "
         "and subscribe; without it all users of this machine have all rights",
+    )
+    add(
+        "--allow-origin",
+        type=_origin,
+        action="append",
+        default=[],
+        metavar="URL",
+        help="origin of another site whose pages may use the server, such as http://localhost:3000; may be "
+        "repeated",
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if in its own file")
@@ -119,6 +139,13 @@ def _check_no_feed(args: argparse.Namespace) -> None:
     for option in ("follow", "feed_name", "snapshot", "format", "mapping", "dead_letters", "pace"):
         if getattr(args, option):
             raise RdfliveError(f"--{option.replace('_', '-')} goes with --changes FILE")
+
+
+def _origin(text: str) -> str:
+    try:
+        return read_origin(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _positive(text: str) -> int:

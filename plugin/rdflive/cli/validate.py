@@ -10,7 +10,7 @@ from typing import Final
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import (
-    STRATEGIES,
+    add_entailment_options,
     add_feed_options,
     add_store_options,
     check_feed_options,
@@ -50,10 +50,9 @@ def add_validate_options(command: argparse.ArgumentParser) -> None:
         help="RDF files with shapes; may be repeated (default: the shapes in DATA)",
     )
     add_selection_options(command.add_argument_group("selection"))
+    add("--allow-empty", action="store_true", help="go on where no shape has a target and a constraint")
     add("--to", choices=_TARGETS, default="text", help="how to write results (default: %(default)s)")
-    group = command.add_argument_group("entailment")
-    group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as for rdflive watch")
-    group.add_argument("--strategy", choices=STRATEGIES, help="as for rdflive watch")
+    add_entailment_options(command.add_argument_group("entailment"))
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
 
@@ -86,6 +85,11 @@ def run(args: argparse.Namespace) -> int:
         with rows_unread():
             validation = rdflive.validate(dataset, shapes, **options, **selected(args))
         with validation:
+            if not (validation.validates or validation.errors or args.allow_empty):
+                raise RdfliveError(
+                    "nothing was validated: no shape has both a target and an active constraint; name the "
+                    "shapes with --shapes FILE, or go on with --allow-empty"
+                )
             say_notes(validation.notes)
             send = _sender(args.to, validation, always=form is None)
             progress = Progress(validation, send, pace=args.pace)

@@ -1,4 +1,4 @@
-"""`rdflive watch`: follow a feed, edited files or a server, and send the changes of an answer."""
+"""`rdflive watch`: follow a feed, edited files, a server or an endpoint, and send an answer's changes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import entailment_options
 from rdflive.cli.edited import EditedFiles
+from rdflive.cli.endpoint import follow_endpoint, read_endpoint
 from rdflive.cli.explain import folded
 from rdflive.cli.notes import introduce, say_query_notes
 from rdflive.cli.progress import Progress
@@ -42,6 +43,9 @@ def run(args: argparse.Namespace) -> None:
         _follow_server(args, query)
         return
     entailed = entailed_options(query, args)
+    if args.endpoint is not None:
+        _follow_endpoint(args, query, entailed)
+        return
     if args.changes is None:
         _follow_data(args, query, entailed)
         return
@@ -90,6 +94,31 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
             with guarded(dataset, guards):
                 for _ in files.looks():  # also without an edit: time may have changed the answer
                     progress.resynced()
+
+
+def _follow_endpoint(args: argparse.Namespace, query: QueryText, entailed: dict[str, Any]) -> None:
+    """Follow a SPARQL endpoint, until Ctrl-C."""
+    with opened(args.store, None, union=args.union) as dataset, open_target(args) as send:
+        # the endpoint is asked for what open subscriptions need, and the first answer comes after it was read
+        with query.placed():
+            needing = rdflive.subscribe(dataset, query.text, initial=False, **entailed)
+        with needing:
+            read_endpoint(dataset, args)
+            subscription = _subscribed(dataset, query, args, entailed)
+        with subscription:
+            if args.explain:
+                print(_explained(subscription), file=sys.stderr)
+            else:
+                say_query_notes(subscription)
+            if sys.stderr.isatty():
+                print(f"watching {query.source} on {args.endpoint}; Ctrl-C ends", file=sys.stderr)
+            progress = Progress(subscription, send, pace=0)
+            progress.begin()
+            try:
+                follow_endpoint(dataset, args, progress.take)
+            except KeyboardInterrupt:
+                print(f"stopped: {progress}", file=sys.stderr)
+                raise
 
 
 def _follow_server(args: argparse.Namespace, query: QueryText) -> None:

@@ -8,12 +8,13 @@ import re
 from typing import Final, get_args
 
 from rdflive.cli.common_options import (
-    STRATEGIES,
+    add_entailment_options,
     add_feed_options,
     add_store_options,
     address,
     check_feed_options,
     check_name,
+    seconds,
 )
 from rdflive.cli.files import check_distinct
 from rdflive.cli.targets import sink_choices
@@ -25,6 +26,8 @@ __all__ = ["add_query_options", "add_watch_options", "check_options", "check_que
 ANSWERS: Final = ("table", "text", "ndjson", "csv", "patch")
 _NO_TRIPLES: Final = "--to patch writes triples: it needs a CONSTRUCT query, not {}"
 _LISTEN: Final = ("127.0.0.1", 8000)
+_EVERY: Final = 5.0
+"""Seconds between two polls of an endpoint."""
 
 _FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
 """Options that need --changes."""
@@ -36,8 +39,9 @@ _URL: Final = re.compile("https?://", re.IGNORECASE)
 def add_watch_options(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rdflive watch`."""
     _add_question(command)
-    _add_entailment(command.add_argument_group("entailment"))
+    add_entailment_options(command.add_argument_group("entailment"))
     _add_guard(command.add_argument_group("guards"))
+    _add_endpoint(command.add_argument_group("a SPARQL endpoint"))
     add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
     _add_target(command.add_argument_group("output"))
@@ -46,7 +50,7 @@ def add_watch_options(command: argparse.ArgumentParser) -> None:
 def add_query_options(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rdflive query`."""
     _add_question(command)
-    _add_entailment(command.add_argument_group("entailment"))
+    add_entailment_options(command.add_argument_group("entailment"))
     add_store_options(command.add_argument_group("the store"), "memory")
     group = command.add_argument_group("output")
     group.add_argument("--to", choices=ANSWERS, default="table", help="default: %(default)s")
@@ -67,7 +71,11 @@ def _add_question(command: argparse.ArgumentParser) -> None:
         help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the URL of a server",
     )
     add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
-    add("--token-env", metavar="VARIABLE", help="the environment variable with the token for the server")
+    add(
+        "--token-env",
+        metavar="VARIABLE",
+        help="the environment variable with the token for the server or endpoint",
+    )
 
 
 def _add_full(group: argparse._ArgumentGroup) -> None:
@@ -76,24 +84,6 @@ def _add_full(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         default=None,
         help="write full terms as in N-Triples, without prefixes",
-    )
-
-
-def _add_entailment(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--entail",
-        action="append",
-        default=[],
-        metavar="RULES",
-        help="include entailed triples: rdfs (subclasses, subproperties, domains, ranges), or the name of "
-        "another rule set (rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
-    )
-    add(
-        "--strategy",
-        choices=STRATEGIES,
-        help="how --entail rdfs is maintained: store entailed triples, look them up in the graph, or the "
-        "cheaper one (default: auto)",
     )
 
 
@@ -106,6 +96,13 @@ def _add_guard(group: argparse._ArgumentGroup) -> None:
         help="refuse an entry of the feed, or an edit, that would add a validation result: an RDF file with "
         "shapes, or a query (.rq, or its text): SELECT must stay empty, ASK false; may be repeated",
     )
+
+
+def _add_endpoint(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--endpoint", metavar="URL", help="poll this endpoint, in place of DATA, for what the query needs")
+    add("--every", type=seconds, metavar="SECONDS", help="the time between polls (default: 5)")
+    add("--auth-env", metavar="VARIABLE", help="the environment variable with user:password for the endpoint")
 
 
 def _add_target(group: argparse._ArgumentGroup) -> None:
@@ -135,6 +132,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
 def check_options(args: argparse.Namespace, form: str) -> None:
     """Refuse options that contradict each other or the query's form; set dependent defaults."""
     _check_source(args)
+    _check_endpoint(args)
     if args.changes is None:
         _check_unfed(args)
     else:
@@ -180,9 +178,11 @@ def _check_sink_options(args: argparse.Namespace) -> None:
 def _check_source(args: argparse.Namespace) -> None:
     """Refuse options that do not apply to a server, or that need one."""
     urls = [path for path in args.data if is_url(path)]
+    if args.token_env is not None and not os.environ.get(args.token_env):
+        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
     if not urls:
-        if args.token_env is not None:
-            raise RdfliveError("--token-env goes with the URL of a server in place of DATA")
+        if args.token_env is not None and getattr(args, "endpoint", None) is None:
+            raise RdfliveError("--token-env goes with the URL of a server in place of DATA, or --endpoint")
         return
     if len(args.data) > 1:
         raise RdfliveError(f"{urls[0]}: a server has its own graph; leave the other DATA out")
@@ -191,14 +191,34 @@ def _check_source(args: argparse.Namespace) -> None:
             raise RdfliveError(f"--{option.replace('_', '-')} goes with DATA of your own, not with {urls[0]}")
     if len(set(args.entail)) > 1:
         raise RdfliveError(f"a server entails by one rule set: give --entail once with {urls[0]}")
-    if args.token_env is not None and not os.environ.get(args.token_env):
-        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
+
+
+def _check_endpoint(args: argparse.Namespace) -> None:
+    """Refuse options that go with an endpoint only, and those that do not."""
+    if args.endpoint is None:
+        for option in ("every", "auth_env"):
+            if getattr(args, option) is not None:
+                raise RdfliveError(f"--{option.replace('_', '-')} goes with --endpoint URL")
+        return
+    for option in ("data", "changes", "follow", "store_path", "guard"):
+        if getattr(args, option):
+            shown = "DATA" if option == "data" else f"--{option.replace('_', '-')}"
+            raise RdfliveError(f"--endpoint has its own data: leave {shown} out")
+    if args.auth_env is not None and args.token_env is not None:
+        raise RdfliveError("--auth-env and --token-env exclude each other: an endpoint takes one of the two")
+    if args.auth_env is not None and ":" not in os.environ.get(args.auth_env, ""):
+        raise RdfliveError(
+            f"the environment variable {args.auth_env} of --auth-env is not set to user:password"
+        )
+    args.every = _EVERY if args.every is None else args.every
 
 
 def _check_unfed(args: argparse.Namespace) -> None:
     """Refuse options that need a feed: without one DATA is followed."""
-    if not args.data:
-        raise RdfliveError("nothing to follow: give DATA, which is followed as it is edited, or --changes")
+    if not args.data and args.endpoint is None:
+        raise RdfliveError(
+            "nothing to follow: give DATA, which is followed as it is edited, --changes or --endpoint"
+        )
     given = [option for option in _FEED if getattr(args, option)] + ["on_bad"] * (args.on_bad != "stop")
     if given:
         raise RdfliveError(f"--{given[0].replace('_', '-')} goes with --changes FILE")

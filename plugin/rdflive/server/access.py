@@ -54,12 +54,13 @@ class Access:
     """Finds the client of a request. Without `tokens` every client has all rights.
 
     `host` is the name that the server listens on. On a loopback address a request must name the machine
-    itself, against DNS rebinding.
+    itself, against DNS rebinding. `origins` are those of other sites whose pages may use the server.
     """
 
-    def __init__(self, tokens: Mapping[str, Client] | None, host: str) -> None:
+    def __init__(self, tokens: Mapping[str, Client] | None, host: str, origins: Iterable[str] = ()) -> None:
         self._tokens = tokens
         self._host = host.lower()
+        self._origins = frozenset(origins)
         self._refused: set[str] = set()
         """The sites whose refusal is already logged."""
 
@@ -80,8 +81,13 @@ class Access:
             raise _unknown("the token is unknown to this server", error="invalid_token")
         return found
 
-    def check_site(self, headers: Headers, *, scheme: str = "http", method: str = "GET") -> None:
+    def check_site(
+        self, headers: Headers, *, scheme: str = "http", method: str = "GET", shared: bool = True
+    ) -> bool:
         """Raise `Problem` 403 for requests that a page of another site caused, or that use another host name.
+
+        Return False for a page of another site that may use the server: the cookie is not its own. Only pages
+        of the server may use what is not `shared`.
 
         `scheme` and `method` are those of the request: another scheme is another site, and links are followed
         by GET. Behind a proxy `X-Forwarded-Proto` has the browser's scheme; pages cannot set that header. The
@@ -95,14 +101,17 @@ class Access:
         origin = headers.get("origin")
         seen = headers.get("x-forwarded-proto", scheme).lower()
         is_elsewhere = origin is not None and _origin(origin) != (_PAGES.get(seen, seen), host.lower())
+        if shared and is_elsewhere and origin in self._origins:
+            return False
         if is_elsewhere or (is_other and not _is_visit(headers, method)):
             raise self._refuse("another site" if origin is None else repr(origin)[:200])
+        return True
 
     def _refuse(self, site: str) -> Problem:
         problem = Problem(
             403,
-            f"a page of {site} may not use this server: serve the page from the server's own address "
-            "(docs/page.md, Dashboards)",
+            f"a page of {site} may not use this server: allow its origin with --allow-origin, or serve the "
+            "page from the server's own address (docs/server.md, Pages of other sites)",
         )
         if site not in self._refused and len(self._refused) < _LOGGED:
             self._refused.add(site)

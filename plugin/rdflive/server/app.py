@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial, wraps
 from pathlib import Path
@@ -13,17 +13,20 @@ from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from rdflive.api.validation import Nodes, Shapes, validate
+from rdflive.asgi.addresses import read_origin
 from rdflive.asgi.requirements import check_fork
 from rdflive.asgi.server import ending_at_signals
+from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
-from rdflive.server.failures import Problem, Refused, answer_fault, answer_problem
+from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
 from rdflive.server.openapi import show_openapi
 from rdflive.server.page import login, page_routes
@@ -46,33 +49,45 @@ def make_app(
     tokens: Mapping[str, Client] | None = None,
     limits: Limits | None = None,
     host: str = "127.0.0.1",
+    allow_origins: Iterable[str] = (),
     scratch: Path | None = None,
     shapes: Shapes = None,
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
+    rules: Rules | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
     `tokens` is the result of `read_tokens`; without it every client has all rights. `host` is the name that
-    the server listens on. `scratch` is a folder for checkpoints on the disk of the store; without it they are
-    copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of `rdflive.validate`,
-    whose results clients may follow. An update that an open `rdflive.guard` refuses gets the results as its
-    response.
+    the server listens on. `allow_origins` are the origins of other sites whose pages may use the server, such
+    as `["http://localhost:3000"]`. `scratch` is a folder for checkpoints on the disk of the store; without it
+    they are copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of
+    `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
+    the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
+    `entailment=rules`.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
-    Raises `RdfliveError` without `os.fork`, and TypeError for a single graph.
+    Raises `RdfliveError` without `os.fork`, TypeError for a single graph, ValueError for text that is no
+    origin, and `RuleError` for rules that cannot be used.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
     """
     if not isinstance(dataset, rdflib.Dataset):
         raise TypeError(f"dataset must be an rdflib.Dataset, got {type(dataset).__name__}")
+    if isinstance(allow_origins, str):
+        raise TypeError(f"allow_origins must be a list of origins, got the string {allow_origins!r}")
+    try:
+        origins = [read_origin(origin) for origin in allow_origins]
+    except ValueError as error:
+        raise ValueError(f"allow_origins needs {error}") from error
     check_fork()
     validation = None
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
-    service = Service(dataset, limits or Limits(), scratch, validation)
+    program = None if rules is None else load_program(rules)
+    service = Service(dataset, limits or Limits(), scratch, validation, program)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -83,22 +98,43 @@ def make_app(
     routes = _routes()
     # the first part of a path, such as `/subscriptions/{name}`: requests are counted by it
     paths = frozenset("/" + getattr(route, "path", "/").split("/")[1] for route in routes)
-    access = Access(tokens, host)
+    access = Access(tokens, host, origins)
+    gate = Middleware(AccessGate, service=service, access=access, paths=paths)
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(AccessGate, service=service, access=access, paths=paths)],
+        # before the gate, so that pages can read refusals too
+        middleware=[*_sharing(origins, has_tokens=tokens is not None), gate],
         exception_handlers={
             Refused: answer_refused,
             RdfliveError: answer_problem,
             HTTPException: _answer_http,
-            Exception: answer_fault,
         },
     )
     app.router.redirect_slashes = False
     app.state.service = service
     app.state.access = access
     return app
+
+
+def _sharing(origins: list[str], *, has_tokens: bool) -> list[Middleware]:
+    """Return the middleware that lets pages of other sites read responses.
+
+    It allows no credentials: those pages send a token as a header, and never the cookie of the server's own
+    page.
+    """
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "HEAD", "POST"],
+            allow_headers=["Last-Event-ID", *(["Authorization"] if has_tokens else [])],
+            allow_private_network=True,
+            expose_headers=["Last-Event-ID", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
+        )
+    ]
 
 
 def _routes() -> list[BaseRoute]:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from rdflive.errors import BudgetError, QuerySyntaxError, RdfliveError, UnsupportedQueryError, ValidationError
 from rdflive.sinks.ndjson import to_json
 
-__all__ = ["Problem", "Refused", "answer_fault", "answer_problem", "problem_of", "server_ends"]
+__all__ = ["Problem", "Refused", "answer_problem", "problem_of", "server_ends", "server_fails"]
 
 
 class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
@@ -65,6 +65,11 @@ def server_ends() -> Problem:
     return Problem(503, "the server is shutting down", headers={"Retry-After": "5"})
 
 
+def server_fails() -> Problem:
+    """Return the problem for requests that met a fault of the server; the log has the details."""
+    return Problem(500, "the server failed; its log has the reason")
+
+
 def problem_of(error: RdfliveError) -> Problem:
     """Return the problem of an error; all errors of rdflive concern the client's input."""
     if isinstance(error, Problem):
@@ -82,11 +87,6 @@ async def answer_problem(request: Request, error: Exception) -> JSONResponse:  #
     """Respond to a request that ended with an error of rdflive."""
     assert isinstance(error, RdfliveError)  # noqa: S101 - registered for this class
     return problem_of(error).response()
-
-
-async def answer_fault(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - Starlette's signature
-    """Respond to a request that met a fault of the server, without details, which are in the log."""
-    return Problem(500, "the server failed; its log has the reason").response()
 
 
 class Refused(Problem):

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from rdflive.server.access import Access, Client
-from rdflive.server.failures import Problem
+from rdflive.server.failures import Problem, server_fails
 from rdflive.server.page import sign_in
 from rdflive.server.service import Service
 
@@ -21,7 +21,7 @@ __all__ = ["AccessGate"]
 log = logging.getLogger("rdflive")
 
 _OPEN: Final = frozenset({"/health", "/login"})
-"""Paths that need no token."""
+"""Paths that need no token, besides the page's files: browsers request modules of JavaScript without one."""
 _LONGEST: Final = 65_536
 """Bytes of the longest path and query of a request."""
 
@@ -50,13 +50,16 @@ class AccessGate:
             await self._app(scope, receive, send)
             return
         start = perf_counter()
+        has_begun = False
         path = "/" + _path(scope).split("/")[1] if _path(scope).startswith("/") else ""
         # else invented paths would each create a counter
         if path not in self._paths:
             path = "other"
 
         async def counted(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 message = {**message, "headers": [*message["headers"], *_missing(message["headers"])]}
                 self._metrics.requests.labels(path, str(message["status"])).inc()
                 self._metrics.seconds.labels(path).observe(perf_counter() - start)
@@ -71,17 +74,26 @@ class AccessGate:
         except Problem as problem:
             await _refuse(problem, scope, receive, counted)
             return
-        await self._app(scope, receive, counted)
+        try:
+            await self._app(scope, receive, counted)
+        except Exception:
+            # here, because Starlette would respond outside of all middleware
+            if scope["type"] == "http" and not has_begun:
+                await server_fails().response()(scope, receive, counted)
+            raise  # the server logs it
 
     def _client(self, connection: HTTPConnection) -> Client | None:
         address = connection.client.host if connection.client else "unknown"
         scope = connection.scope  # a WebSocket has no method here; GET opens it
-        self._access.check_site(connection.headers, scheme=scope["scheme"], method=scope.get("method", "GET"))
+        headers, path = connection.headers, _path(scope)
+        is_own = self._access.check_site(
+            headers, scheme=scope["scheme"], method=scope.get("method", "GET"), shared=path != "/login"
+        )
         # after `check_site`: other sites may not sign in either
-        if _path(connection.scope) in _OPEN:
+        if path in _OPEN or path.rpartition("/")[0] == "/static":
             return None
         try:
-            return self._access.client(connection.headers, connection.cookies, address)
+            return self._access.client(headers, connection.cookies if is_own else {}, address)
         except Problem as problem:
             # a browser cannot send headers with a WebSocket, so a message has the token
             if connection.scope["type"] == "websocket" and problem.status == 401:

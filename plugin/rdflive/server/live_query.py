@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from rdflib.term import BNode, Node
 from starlette.requests import Request
 
 from rdflive.delivery.question import read_key
 from rdflive.entail.regimes import ENTAILMENTS
+from rdflive.entail.rules import Program
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.operations import read_fields
 
 __all__ = ["LiveQuery", "check_length", "read_live_query"]
 
+RULES: Final = "rules"
+"""The entailment by the rules of the server."""
 _LONGEST: Final = 50_000
 """Characters of the longest query for a subscription."""
 _KNOWN: Final = frozenset({"query", "entailment", "alias", "key", "node"})
@@ -27,10 +30,15 @@ class LiveQuery:
 
     query: str
     entailment: str | None = None
+    """`"rules"` stands for the rules of the server."""
     key: tuple[str, ...] = ()
     """The variables by which events pair removed and added rows."""
     node: str | None = None
     """The label of a blank node for the variable ?node, as SPARQL cannot name blank nodes."""
+
+    def entailed(self, rules: Program | None) -> Mapping[str, Any]:
+        """Return the options of `subscribe` for the entailment, given the rules of the server."""
+        return {"rules": rules} if self.entailment == RULES else {"entailment": self.entailment}
 
     @property
     def bindings(self) -> Mapping[str, Node]:
@@ -59,8 +67,10 @@ async def read_live_query(request: Request) -> LiveQuery:
         raise Problem(400, "the parameter query is missing or empty")
     check_length(given["query"])
     entailment = given.get("entailment") or None
-    if entailment not in (None, *ENTAILMENTS):
-        raise Problem(400, f"entailment must be one of {', '.join(ENTAILMENTS)}, got {entailment!r}")
+    has_rules = request.app.state.service.rules is not None
+    accepted = (*ENTAILMENTS, RULES) if has_rules else ENTAILMENTS
+    if entailment not in (None, *accepted):
+        raise Problem(400, f"entailment must be one of {', '.join(accepted)}, got {entailment!r}")
     names = [name.strip() for name in given.get("key", "").split(",")]
     key = read_key([name for name in names if name] or None)
     return LiveQuery(given["query"], entailment, key, given.get("node") or None)

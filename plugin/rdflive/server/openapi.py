@@ -206,11 +206,11 @@ def _asked(
     method: str, summary: str, answers: dict[int, Part], errors: Iterable[int] = (), *others: Part
 ) -> Part:
     """Describe a path that takes a query with options, in the URL or in a body."""
-    entailment = {"type": "string", "enum": ["", "rdfs"]}
+    entailment = {"type": "string", "enum": ["", "rdfs", "rules"]}
     query = _text("query", "A SPARQL query", "sparql-query", required=method == "get")
     parameters = [
         *([query] if method == "get" else ()),
-        _in_query("entailment", "The entailment regime", entailment),
+        _in_query("entailment", "The entailment regime; rules are those of the server", entailment),
         _in_query(
             "key", "Variables, separated by commas, by which update events pair rows", {"type": "string"}
         ),

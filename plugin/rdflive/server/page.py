@@ -74,6 +74,7 @@ async def _index(request: Request) -> Response:
     parts = {
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
+        "rules": "" if service.rules is not None else " hidden",
         "shapes": "" if service.validation is None else "yes",
         # the last one, so that no text in it is replaced
         "prefixes": escape(json.dumps(prefixes)),

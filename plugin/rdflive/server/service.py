@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from rdflive.asgi.connections import WebSocket, http_within
 from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.subscription import Subscription
+from rdflive.entail.rules import Program
 from rdflive.plugins import manager
 from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
@@ -63,11 +64,13 @@ class Service:
         limits: Limits,
         scratch: Path | None = None,
         validation: Callable[..., Subscription] | None = None,
+        rules: Program | None = None,
     ) -> None:
-        """Make the service of a dataset; `scratch` is a folder on the disk of its store, and `validation`
-        starts the validation that clients may follow.
+        """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
+        the validation that clients may follow, and `rules` are those of `entailment=rules`.
         """
         self.validation = validation
+        self.rules = rules
         self.dataset = dataset
         self.limits = limits
         self.metrics = Metrics()
@@ -86,7 +89,7 @@ class Service:
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
-        self.topics = Topics(dataset, limits, self.children, threads)
+        self.topics = Topics(dataset, limits, self.children, threads, self.rules)
         self.changes = CommitLog(dataset)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)

@@ -17,6 +17,7 @@ import rdflib
 
 from rdflive.api.live import subscribe
 from rdflive.delivery.subscription import Subscription
+from rdflive.entail.rules import Program
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Delta, rows_unread
 from rdflive.server.access import Client
@@ -108,8 +109,16 @@ class Topic:
 class Topics:
     """The open topics, and the number of each client's streams. Used in the event loop's thread."""
 
-    def __init__(self, dataset: rdflib.Dataset, limits: Limits, children: Children, threads: Threads) -> None:
+    def __init__(
+        self,
+        dataset: rdflib.Dataset,
+        limits: Limits,
+        children: Children,
+        threads: Threads,
+        rules: Program | None,
+    ) -> None:
         self._dataset = dataset
+        self._rules = rules
         self._limits = limits
         self._children = children
         self._threads = threads
@@ -218,13 +227,11 @@ class Topics:
 
     async def _make(self, name: str, live_query: LiveQuery, client: Client) -> Topic:
         dataset, work = self._dataset, self._threads.work
-        rows, budget = self._limits.rows, self._limits.budget
+        rows, budget, entailed = self._limits.rows, self._limits.budget, live_query.entailed(self._rules)
         # entailed triples may be far more than those of the graph
         if live_query.entailment or not await work(partial(opens_quickly, dataset, live_query.query, rows)):
             timeless = replace(budget, opening_seconds=inf)  # the process has its own time limit
-            opening = OpenSubscription(
-                live_query.query, live_query.entailment, live_query.bindings, rows, timeless
-            )
+            opening = OpenSubscription(live_query.query, entailed, live_query.bindings, rows, timeless)
             await self._children.rehearse(client.name, opening, "opening of the subscription")
         topic = await self._new(name, live_query, self._remove)
         begin = partial(
@@ -232,7 +239,7 @@ class Topics:
             dataset,
             live_query.query,
             initBindings=live_query.bindings,
-            entailment=live_query.entailment,
+            **entailed,
             budget=budget,
             key=live_query.key or None,
         )

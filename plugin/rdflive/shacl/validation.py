@@ -48,6 +48,7 @@ log = logging.getLogger("rdflive")
 Watch: TypeAlias = Callable[[frozenset[URIRef], Callable[[Delta], object]], list[Subscription]]
 """Subscribes to the shapes graphs, including the given predicates of SPARQL-based components."""
 _RDFS: Final = URIRef("http://www.w3.org/ns/entailment/RDFS")
+_NOTHING: Final = "Nothing was validated: no shape has both a target and an active constraint."
 _LISTED: Final = 5
 """Number of shapes that an error about an unknown shape names; the others are counted."""
 
@@ -124,25 +125,33 @@ class LiveValidation(Subscription):
             return not any(part.results for part in self._parts.values())
 
     @property
+    def validates(self) -> bool:
+        """True if a shape in use has a target and a constraint, so that data can fail to conform."""
+        return any(part.sources for part in self._parts.values())
+
+    @property
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes in use: all with targets, or the selected ones."""
         return tuple(part.shape for part in self._parts.values() if part.shape is not None)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the unread parts of the shapes and on selected focus nodes that are in no triple.
+        """Notes on shapes that validate nothing, on the unread parts of shapes, and on selected focus nodes
+        that are in no triple.
 
         Unread parts are SHACL properties that are misspelled or serve another purpose, and imports that were
         not followed.
         """
         with self._capture.reading():
-            unread = unread_notes(
-                self._shapes,
-                self._reader,
-                among_data=any(each is self._graph for each in self._given),
-                has_rules=isinstance(self._regime, RuleRegime),
-            )
-            return (*import_notes(self._given), *unread, *self._absent())
+            among_data = any(each is self._graph for each in self._given)
+            has_rules = isinstance(self._regime, RuleRegime)
+            unread = unread_notes(self._shapes, self._reader, among_data=among_data, has_rules=has_rules)
+            return (*self._idle(among_data), *import_notes(self._given), *unread, *self._absent())
+
+    def _idle(self, among_data: bool) -> Iterator[str]:
+        if not self.validates and not self.errors:
+            place = "in the graph itself" if among_data else "among the given ones"
+            yield f"nothing is validated: no shape {place} has both a target and an active constraint"
 
     def _absent(self) -> Iterator[str]:
         for node in self._selection.focus_nodes or ():
@@ -164,6 +173,8 @@ class LiveValidation(Subscription):
         shapes.
         """
         with self._reading():
+            if not self.validates and not self.errors:
+                return _NOTHING
             now = self._plain(self._answer(), self._capture.sequence, True)
             inner = self._inner if details else None
             return self._text().whole(self._in_rdflib(now.added), self.errors.values(), inner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 from unicodedata import category, combining, east_asian_width
 from xml.sax import SAXParseException
@@ -16,6 +17,8 @@ __all__ = ["excerpt", "parser_fault", "with_excerpt"]
 _WIDTH: Final = 100
 """Maximum characters of a shown line; a longer line is cut around the caret."""
 _BEFORE: Final = 60
+_PLACED: Final = re.compile(r"^Parser error (at|between) [^:]*: ")
+"""The place in messages of pyoxigraph."""
 
 
 def excerpt(text: str, line: int, column: int) -> str:
@@ -71,7 +74,7 @@ def _blank(character: str) -> str:
 
 
 def parser_fault(name: str, error: Exception) -> str:
-    """Return a message with the source, line and reason of an error of rdflib's parsers.
+    """Return a message with the source, place and reason of an error of rdflib's parsers, or pyoxigraph's.
 
     >>> from rdflib import Graph
     >>> try:
@@ -80,21 +83,24 @@ def parser_fault(name: str, error: Exception) -> str:
     ...     print(parser_fault("trains.ttl", error))
     trains.ttl, line 1: objectList expected
     """
-    line, reason = _read(error)
-    return f"{name}, line {line}: {reason}" if line else f"{name}: {reason}"
+    line, column, reason = _read(error)
+    place = f", line {line}" * (line > 0) + f", column {column}" * (column > 0)
+    return f"{name}{place}: {reason}"
 
 
-def _read(error: Exception) -> tuple[int, str]:
-    """Return the line (0 if unknown) and the reason of an error."""
+def _read(error: Exception) -> tuple[int, int, str]:
+    """Return the line and the column (0 if unknown) and the reason of an error."""
     match error:
         case BadSyntax():
             reason = str(error).partition("Bad syntax (")[2].partition(") at ^ in:")[0]
-            return error.lines + 1, reason or str(error)
+            return error.lines + 1, 0, reason or str(error)
         case SAXParseException():
-            return error.getLineNumber() or 0, error.getMessage()
+            return error.getLineNumber() or 0, 0, error.getMessage()
+        case SyntaxError():
+            return error.lineno or 0, error.offset or 0, _PLACED.sub("", error.msg)
         case json.JSONDecodeError():
-            return error.lineno, error.msg
+            return error.lineno, 0, error.msg
         case UnicodeDecodeError():
-            return error.object.count(b"\n", 0, error.start) + 1, "not UTF-8"
+            return error.object.count(b"\n", 0, error.start) + 1, 0, "not UTF-8"
         case _:
-            return 0, " ".join(str(error).split()) or type(error).__name__
+            return 0, 0, " ".join(str(error).split()) or type(error).__name__

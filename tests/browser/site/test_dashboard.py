@@ -57,10 +57,10 @@ def serving(folder: Path, application: str) -> Iterator[str]:
         process.wait()
 
 
-def test_the_page_of_the_dashboard_has_thirty_lines() -> None:
-    """A page of HTML alone stays short."""
+def test_the_page_of_the_dashboard_is_short() -> None:
+    """The client of the server does the rest."""
     (page,) = codes("html")
-    assert page.count("\n") == 30
+    assert page.count("\n") == 24
 
 
 @pytest.mark.posix("the server forks")
@@ -86,5 +86,5 @@ def test_the_dashboard_shows_what_an_update_changes(tmp_path: Path) -> None:
             urllib.request.urlopen(f"{url}sparql/update", form, timeout=30).close()
             expect(page.locator("tr")).to_contain_text(["T302", "T201", "T101"])
             expect(page.locator("p")).to_have_text("live")
-        expect(page.locator("p")).to_contain_text("connection lost")
+        expect(page.locator("p")).to_have_text(re.compile("waiting|connecting"))
         assert watched.faults == []

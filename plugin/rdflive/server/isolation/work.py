@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import rdflib
 import re2  # noqa: F401 - subscriptions import it late: see cli/serve.py
@@ -59,7 +60,8 @@ class OpenSubscription:
     """A trial opening of a subscription, to check the limits."""
 
     query: str
-    entailment: str | None
+    entailed: Mapping[str, Any]
+    """The options of entailment."""
     bindings: Mapping[str, Node]
     rows: int
     budget: Budget
@@ -72,7 +74,7 @@ class OpenSubscription:
                 dataset,
                 self.query,
                 initBindings=self.bindings,
-                entailment=self.entailment,
+                **self.entailed,
                 initial=False,
                 budget=self.budget,
             ) as subscription,

@@ -1,6 +1,6 @@
 /** The answer of a query, updated by the events of its stream: a bag of rows with marks of recent changes. */
 
-import { keyOf, paired } from "./pairs.js";
+import { difference, keyOf, paired } from "./pairs.js";
 import { Misfit } from "./stream.js";
 
 /** @typedef {import("./terms.js").Binding} Binding */
@@ -46,18 +46,7 @@ export class Answer {
     this.form = event.form;
     this.vars = event.head?.vars ?? [];
     this.boolean = event.boolean ?? null;
-    const missing = new Map([...this.rows].map(([key, row]) => [key, row.count]));
-    const added = [];
-    for (const binding of event.added ?? []) {
-      const key = keyOf(binding, this.vars);
-      const left = missing.get(key) ?? 0;
-      if (left > 0) missing.set(key, left - 1);
-      else added.push(binding);
-    }
-    const removed = [];
-    for (const [key, count] of missing) {
-      for (let i = 0; i < count; i++) removed.push(/** @type {Row} */ (this.rows.get(key)).binding);
-    }
+    const { added, removed } = difference(this.rows, event.added ?? [], this.vars);
     const change = this.#apply(added, removed, isFirst);
     this.size = event.added?.length ?? 0; // correct also after a misfit
     return change;

@@ -17,5 +17,6 @@ export function takeLinked() {
   const query = fields.get("query");
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
   if (!query) return null;
-  return { query, entailment: fields.get("entailment") === "rdfs" ? "rdfs" : "" };
+  const entailment = fields.get("entailment") ?? "";
+  return { query, entailment: ["rdfs", "rules"].includes(entailment) ? entailment : "" };
 }

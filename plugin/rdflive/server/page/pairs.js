@@ -1,9 +1,28 @@
-/** Pairing of removed and added rows of a delta by a key. */
+/** The difference of two answers, and the pairing of its removed and added rows by a key. */
 
 /** @typedef {import("./terms.js").Binding} Binding */
 /** @typedef {import("./terms.js").Term} Term */
 /** @typedef {{old: Binding, new: Binding}} Pair */
 /** @typedef {{added: Binding[], removed: Binding[], changed: Pair[]}} Change */
+
+/**
+ * Returns the rows that turn an answer into a later one.
+ * @param {Map<string, {binding: Binding, count: number}>} rows the answer, by `keyOf` all variables
+ * @param {Binding[]} later
+ * @param {string[]} names the variables
+ */
+export function difference(rows, later, names) {
+  const missing = new Map([...rows].map(([key, row]) => [key, row.count]));
+  const added = [];
+  for (const binding of later) {
+    const key = keyOf(binding, names);
+    const left = missing.get(key) ?? 0;
+    if (left > 0) missing.set(key, left - 1);
+    else added.push(binding);
+  }
+  const removed = [...rows].flatMap(([key, { binding }]) => Array(missing.get(key)).fill(binding));
+  return { added, removed };
+}
 
 /**
  * Pairs rows by key, as the server does with `key=`, if one row of the key was removed and one added. Several rows of a

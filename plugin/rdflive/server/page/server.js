@@ -1,6 +1,6 @@
 /** Requests of the page to the server, and the problems of its responses. */
 
-/** @typedef {{query: string, entailment: string, key?: string[], node?: string}} Question */
+/** @typedef {{query: string, entailment?: string, key?: string[], node?: string}} Question */
 /** @typedef {{title?: string, status?: number, detail?: string, line?: number, column?: number, results?: any[]}} Members */
 
 /**
@@ -29,10 +29,11 @@ export class Problem extends Error {
 /**
  * Returns the problem of an unsuccessful response.
  * @param {Response} response
+ * @param {boolean} [isSignedIn] false for clients that send a token
  */
-export async function problemOf(response) {
+export async function problemOf(response, isSignedIn = true) {
   const status = response.status;
-  if (status === 401) return new Problem({ status, title: "you are no longer signed in: reload the page and sign in" });
+  if (status === 401 && isSignedIn) return new Problem({ status, title: "you are no longer signed in: reload the page and sign in" });
   try {
     return new Problem({ ...(await response.json()), status });
   } catch {
@@ -94,7 +95,7 @@ async function send(path, text) {
 }
 
 /** @param {Question} asked */
-export function form({ query, entailment, key = [], node = "" }) {
+export function form({ query, entailment = "", key = [], node = "" }) {
   const given = Object.entries({ query, entailment, key: key.join(","), node });
   return new URLSearchParams(given.filter(([, value]) => value));
 }

@@ -9,6 +9,8 @@ const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
 /** Statuses after which no retry can succeed. */
 const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
+/** The address of the server that this file comes from. */
+export const HERE = new URL("..", import.meta.url);
 
 /**
  * @typedef {{name: "connecting" | "connected"} | {name: "waiting", until: number, why: string}
@@ -20,6 +22,7 @@ export class Stream {
   #asked;
   #onEvent;
   #onState;
+  #access;
   #lastId = "";
   #failures = 0;
   #closed = false;
@@ -29,11 +32,13 @@ export class Stream {
   /**
    * @param {import("./server.js").Question | null} asked null for the validation
    * @param {{onEvent: (type: string, data: any) => void, onState: (state: State) => void}} listener
+   * @param {{server: URL, token: string}} [access] the server and its token, for pages other than its own
    */
-  constructor(asked, { onEvent, onState }) {
+  constructor(asked, { onEvent, onState }, access) {
     this.#asked = asked;
     this.#onEvent = onEvent;
     this.#onState = onState;
+    this.#access = access;
   }
 
   /** Connects and reconnects; returns when the stream has ended. */
@@ -70,9 +75,9 @@ export class Stream {
     const silence = new Timeout(SILENCE, () => connection.abort(new Lost("the server stopped sending")));
     try {
       const response = await this.#request(connection.signal);
-      if (FINAL.has(response.status)) throw await problemOf(response);
+      if (FINAL.has(response.status)) throw await this.#problem(response);
       if (!response.ok || !response.body) {
-        const { message } = await problemOf(response);
+        const { message } = await this.#problem(response);
         throw new Lost(message, Number(response.headers.get("Retry-After")) || 0);
       }
       this.#onState({ name: "connected" });
@@ -90,10 +95,18 @@ export class Stream {
 
   /** @param {AbortSignal} signal */
   #request(signal) {
-    const headers = { Accept: "text/event-stream", ...(this.#lastId && { "Last-Event-ID": this.#lastId }) };
+    const { server, token } = this.#access ?? { server: HERE, token: "" };
+    const headers = new Headers({ Accept: "text/event-stream" });
+    if (token) headers.set("Authorization", `Bearer ${token}`);
+    if (this.#lastId) headers.set("Last-Event-ID", this.#lastId);
     const options = { headers, signal, cache: /** @type {const} */ ("no-store") };
-    if (!this.#asked) return fetch("validation", options);
-    return fetch("subscribe", { ...options, method: "POST", body: form(this.#asked) });
+    if (!this.#asked) return fetch(new URL("validation", server), options);
+    return fetch(new URL("subscribe", server), { ...options, method: "POST", body: form(this.#asked) });
+  }
+
+  /** @param {Response} response */
+  #problem(response) {
+    return problemOf(response, !this.#access);
   }
 
   /** @param {import("./events.js").ServerEvent} event */
