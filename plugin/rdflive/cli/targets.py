@@ -35,12 +35,9 @@ def sink_choices() -> dict[str, SinkChoice]:
     choices: dict[str, SinkChoice] = {}
     owners: dict[str, str] = {}
     for implementation in reversed(manager.hook.rdflive_sinks.get_hookimpls()):
-        plugin, function = (
-            implementation.plugin_name,
-            cast(Callable[[], Iterable[Any]], implementation.function),
-        )
+        plugin = implementation.plugin_name
         try:
-            given = tuple(function())
+            given = tuple(cast(Iterable[Any], implementation.function()))
         except Exception as error:
             raise RdfliveError(
                 f"plugin {plugin} cannot list its sinks: {_said(error)}; repair or uninstall it"
