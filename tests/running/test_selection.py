@@ -235,12 +235,12 @@ def test_child():
 def test_heavy_folders_are_run_if_they_are_named(tmp_path: Path) -> None:
     """A run of everything passes over them."""
     suite = Suite(tmp_path, "")
-    for area in ("spark", "engine"):
+    for area in ("kill", "engine"):
         file = tmp_path / "tests" / area / f"test_{area}.py"
         file.parent.mkdir(parents=True)
         file.write_text("def test_it(): pass\n")
-    light, heavy = "tests/engine/test_engine.py::test_it", "tests/spark/test_spark.py::test_it"
-    found = suite.names(("tests",), (), ("tests/spark",), (heavy,), ("tests", "tests/spark"))
+    light, heavy = "tests/engine/test_engine.py::test_it", "tests/kill/test_kill.py::test_it"
+    found = suite.names(("tests",), (), ("tests/kill",), (heavy,), ("tests", "tests/kill"))
     assert found[:4] == [[light], [light], [heavy], [heavy]]
     assert sorted(found[4]) == [light, heavy]
 
