@@ -1,4 +1,4 @@
-"""The README's picture is of today, and its numbers are those of the benchmarks."""
+"""The README's programs run, its picture is of today, and its numbers are those of the benchmarks."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
+import pytest
 import rdflib
 
-from bench.__main__ import SECTIONS
 from support.pages import DOCS
+from support.readme import README, USES, running
+from support.serving import serving
 from support.shared import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXT = README.read_text(encoding="utf-8")
+RAIL = "http://example.org/railway/"
 BENCHMARKS = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
 
 
 def test_numbers_are_those_of_the_benchmarks() -> None:
     """Each number of the table stands in the section that its line names, as it is or rounded."""
-    rows = re.findall(r"^\| (.*) \((\w+)\) \| (.*) \|$", README, re.MULTILINE)
-    assert len(rows) == 6
+    rows = re.findall(r"^\| (.*) \((\w+)\) \| (.*) \|$", TEXT, re.MULTILINE)
+    assert len(rows) == 4
     for _, letter, measured in rows:
         (section,) = re.findall(rf"^## \({letter}\) .*?(?=^## |\Z)", BENCHMARKS, re.MULTILINE | re.DOTALL)
         numbers = re.findall(r"\d[\d,.]*\d", section)
@@ -38,21 +41,42 @@ def rounded(like: str, numbers: list[str]) -> set[str]:
     return {f"{number:,.{decimals}f}" for number in found}
 
 
-def test_command_measures_the_sections_of_the_numbers() -> None:
-    """The command below the table names each of its sections, and they exist."""
-    found = re.search(r"tests/bench --only (\S+)", README)
-    assert found
-    letters = re.findall(r"^\| .* \((\w+)\) \|", README, re.MULTILINE)
-    titles = dict(re.findall(r"^## \((\w+)\) `(\w+)`", BENCHMARKS, re.MULTILINE))
-    assert found[1].split(",") == [titles[letter] for letter in letters]
-    assert set(found[1].split(",")) <= set(SECTIONS)
+def test_each_use_fits_into_eight_lines() -> None:
+    """There are three; each is complete, so that a reader can copy it alone."""
+    assert len(USES) == 3
+    for use in USES:
+        assert len(use.code.splitlines()) <= 8
+        assert use.code.startswith("import rdflib, rdflive")
+        assert "graph.subscribe(" in use.code
+
+
+def test_a_graph_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader who copies the first program sees the same output."""
+    exec(compile(USES[0].code, README.name, "exec"), {})
+    assert capsys.readouterr().out == USES[0].printed
+    assert "−" in str(USES[0].printed)
+
+
+@pytest.mark.posix("the server forks")
+def test_a_graph_follows_an_endpoint() -> None:
+    """The endpoint is the one that the page starts, and takes an update while the program runs."""
+    data = re.search(r"rdflive serve (\S+)`", TEXT)
+    assert data
+    dataset = rdflib.Dataset(store="Oxigraph")
+    dataset.parse(ROOT / data[1])
+    with serving(dataset) as server:
+        program = USES[1].code.replace("http://127.0.0.1:8000", server.url)
+        with running(program) as lines:
+            assert [next(lines), next(lines)] == ["#0  no solutions", "#1  + :T201 7"]
+            dataset.update(f"PREFIX : <{RAIL}> INSERT DATA {{ :T301 :delay 8 }}")
+            assert next(lines) == "#2  + :T301 8"
 
 
 def test_pictures_are_of_today(tmp_path: Path) -> None:
     """The pictures of the README are those that the script draws."""
     script = DOCS / "_site" / "moving_picture.py"
     subprocess.run([sys.executable, "-W", "error", str(script), str(tmp_path)], cwd=ROOT, check=True)
-    shown = re.findall(r'(?:src|srcset)="docs/([\w-]+\.svg)"', README)
+    shown = re.findall(r'(?:src|srcset)="docs/([\w-]+\.svg)"', TEXT)
     assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
     for name in shown:
         assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ def test_example_runs(example: Path) -> None:
     assert example_prints(example)
 
 
-@pytest.mark.hunted("the gate has the README's in tests/spark, and the other one below, in turn")
+@pytest.mark.hunted("the gate has the one below, in turn")
 @pytest.mark.posix("Hadoop needs winutils.exe on Windows")
 @pytest.mark.parametrize("example", ON_SPARK, ids=lambda path: path.name)
 def test_example_on_spark_runs(example: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 import sys
 import threading
 import types
@@ -19,7 +18,6 @@ from rdflib import BNode, Literal, Namespace, URIRef
 import rdflive
 from rdflive.model import Delta, Header
 from support.event_server import event_server, stay, written
-from support.shared import ROOT
 from support.waiting import until
 
 E = Namespace("http://example.org/")
@@ -85,15 +83,6 @@ def test_a_delta_is_printed_in_one_line_with_the_prefixes_of_the_graph(
     with rdflive.subscribe(graph, STOPS, print):
         move(graph)
     assert capsys.readouterr().out == "#0  + :T101 :Mill\n#1  + :T101 :Dunes  − :T101 :Mill\n"
-
-
-def test_the_first_example_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """A reader who copies it sees the same output."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    code, shown = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
-    exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out == shown
-    assert "−" in shown
 
 
 def test_the_prefixes_of_the_query_come_first(graph: rdflib.Graph) -> None:

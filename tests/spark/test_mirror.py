@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rdflib import BNode, Literal, URIRef
 
 import rdflive
-from rdflive import Batch, Change, Quad, RdfliveError
+from rdflive import Batch, Change, Quad, RdfliveError, ResyncNeeded
 from rdflive.api.target import GraphTarget
 from rdflive.feeds import debezium
 from rdflive.feeds.rdf_patch import encode_rdf_patch
@@ -145,6 +145,19 @@ def test_a_log_through_spark_is_the_log_without(world: World, kind: str) -> None
     assert 0 < answers.commits <= len(done) + len(more)
     answers.check()
     assert world.run(world.log(700)) == []
+
+
+def test_another_graph_does_not_continue_a_checkpoint(world: World) -> None:
+    """Its rows are below the checkpoint, so Spark would deliver none of them, and the graph stay empty."""
+    world.append(random_batches(3, 1))
+    world.run(world.log())
+    full, world.graph = world.graph, rdflib.Dataset()
+    with pytest.raises(ResyncNeeded, match=r"the graph has none of them.*resync: with a new checkpoint"):
+        world.run(world.log())
+    assert world.run(world.log(), checkpoint=world.folder / "new")
+    assert state(world.graph) == state(full)
+    world.graph = full
+    assert world.run(world.log()) == []
 
 
 def test_a_single_graph_takes_triples(world: World) -> None:

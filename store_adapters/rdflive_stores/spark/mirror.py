@@ -27,7 +27,15 @@ from rdflive.store import GraphLike
 from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.logs.files import still_has
 from rdflive_stores.spark.mirroring.checkpoints import MirrorCheckpoint
-from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, resync, step, stream_ends
+from rdflive_stores.spark.mirroring.cursor import (
+    BatchPlan,
+    Cursor,
+    Given,
+    resync,
+    step,
+    stream_ends,
+    without_cursor,
+)
 from rdflive_stores.spark.mirroring.decoding import DecodingFault, RecordPlace
 from rdflive_stores.spark.mirroring.formats import shape_of
 from rdflive_stores.spark.mirroring.shapes import Reading, RowShape, ShapeError
@@ -113,7 +121,8 @@ def mirror(
     Waiting for the query raises `DataflowError` if rdflive ended it, and `query.exception()` returns this
     error. `trigger` holds the options of `DataStreamWriter.trigger`. The query's thread calls `on_batch`
     after each commit. Raises `ShapeError` for a DataFrame or a format that cannot be mirrored,
-    `UnsupportedStoreError`, and `RdfliveError` for a name in use or an unusable checkpoint.
+    `UnsupportedStoreError`, `RdfliveError` for a name in use or an unusable checkpoint, and `ResyncNeeded`
+    for a checkpoint whose micro-batches the graph does not have, such as that of another graph.
     """
     if not df.isStreaming:
         raise ShapeError("the DataFrame does not stream: read it with spark.readStream")
@@ -128,6 +137,9 @@ def mirror(
         try:
             is_current = partial(_is_current, key, running)
             applier = BatchApplier(graph, target, shape, place, name, letters, is_current, on_batch)
+            if applier.stored is None and place.has_commits():
+                # the source may have no more rows, and then no micro-batch would report this
+                raise without_cursor(name)
             writer = df.writeStream.foreachBatch(applier).option("checkpointLocation", place.path)
             query = (writer.trigger(**trigger) if trigger else writer).start()
         except BaseException:

@@ -45,6 +45,11 @@ class MirrorCheckpoint:
         """Its absolute location."""
         return str(self._root.toString())
 
+    def has_commits(self) -> bool:
+        """True if Spark has recorded a micro-batch as done."""
+        commits = self._jvm.org.apache.hadoop.fs.Path(self._root, "commits")
+        return bool(self._files.exists(commits) and len(self._files.listStatus(commits)))
+
     def given(self, batch: int) -> Given:
         """Return the micro-batch with a number, as the checkpoint describes it."""
         if not self._query:

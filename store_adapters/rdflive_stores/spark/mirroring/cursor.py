@@ -19,7 +19,17 @@ from typing import Any, Final, TypeAlias
 from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive_stores.spark.change_rows import stream_offsets
 
-__all__ = ["BatchPlan", "Cursor", "Given", "Offsets", "StillHas", "resync", "step", "stream_ends"]
+__all__ = [
+    "BatchPlan",
+    "Cursor",
+    "Given",
+    "Offsets",
+    "StillHas",
+    "resync",
+    "step",
+    "stream_ends",
+    "without_cursor",
+]
 
 Offsets: TypeAlias = Sequence[Any]
 """An offset per source of a query, in the form of the source; None for a source without data so far."""
@@ -144,6 +154,15 @@ def step(
         name,
         f"micro-batch {given.batch} of query {given.query} does not follow micro-batch {stored.batch} of "
         f"query {stored.query}, the graph's last one, and its rows have no positions",
+    )
+
+
+def without_cursor(name: str) -> ResyncNeeded:
+    """Return the error for a graph that has no cursor, and a checkpoint with applied micro-batches."""
+    return resync(
+        name,
+        "the checkpoint records micro-batches as applied, and the graph has none of them, because it is "
+        f"another graph or was in memory{_MOVED}",
     )
 
 
