@@ -22,7 +22,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-import rdflive
 from rdflive.cli import main
 from support.cli import QUICK
 
