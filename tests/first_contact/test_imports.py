@@ -108,7 +108,7 @@ def test_a_misspelt_name_is_refused_with_the_nearest() -> None:
 
 
 def test_packages_are_found_without_an_import_of_them() -> None:
-    """Type checkers accept `rdflive.feeds.debezium` after `import rdflive`; so does Python."""
+    """mypy accepts `rdflive.feeds.debezium` after `import rdflive`; so does Python."""
     printed = in_fresh_process(
         "import rdflive; print(rdflive.feeds.debezium.__name__, rdflive.client.Server.__name__)"
     )
