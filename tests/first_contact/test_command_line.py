@@ -305,7 +305,7 @@ def test_many_blank_nodes_that_look_alike_take_no_time() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([], "nothing to follow: give DATA, which is followed as it is edited, or --changes"),
+        ([], "nothing to follow: give DATA, which is followed as it is edited, --changes or --endpoint"),
         (["data.ttl", "--pace", "1"], "--pace goes with --changes FILE"),
         (["data.ttl", "--snapshot", "data.nq"], "--snapshot goes with --changes FILE"),
         (["data.ttl", "--on-bad", "skip"], "--on-bad goes with --changes FILE"),

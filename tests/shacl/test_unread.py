@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from random import Random
+from typing import Any
 
 import pytest
 from rdflib import Graph, Literal
@@ -81,13 +82,18 @@ UNREAD = {
 """Shapes, and how what is noted of them begins or goes on."""
 
 
+def unread(validation: Any) -> tuple[str, ...]:
+    """Give the notes but the last one of shapes that validate nothing."""
+    return tuple(note for note in validation.notes if not note.startswith("nothing is validated"))
+
+
 @pytest.mark.parametrize("shapes", UNREAD)
 def test_what_is_not_read_is_noted(shapes: str, caplog: pytest.LogCaptureFixture) -> None:
     """Each property once, with what may be meant; what serves people or forms is none of it."""
     notes = UNREAD[shapes]
     with rdflive.validate(Graph(), read(shapes)) as validation:
-        assert len(validation.notes) == len(notes)
-        assert all(note in said for note, said in zip(notes, validation.notes, strict=True))
+        assert len(unread(validation)) == len(notes)
+        assert all(note in said for note, said in zip(notes, unread(validation), strict=True))
     assert [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING] == list(validation.notes)
 
 
@@ -117,7 +123,7 @@ def test_no_misspelt_property_is_passed_over() -> None:
             continue
         place = random.choice([f"sh:{name} 1", f"sh:property [ sh:path :p ; sh:{name} 1 ]"])
         with rdflive.validate(Graph(), read(f"{TARGET} {place} .")) as validation:
-            (note,) = validation.notes
+            (note,) = unread(validation)
             assert note.startswith(f"sh:{name} of ")
             assert "<http://e/S> is not read" in note
 
@@ -126,9 +132,9 @@ def test_notes_are_of_the_shapes_as_they_are() -> None:
     """Where shapes lie among data too."""
     data = read(f"{TARGET} sh:minlength 9 . :a :p 1 .")
     with rdflive.validate(data) as validation:
-        assert len(validation.notes) == 1
+        assert len(unread(validation)) == 1
         data.remove((EX.S, SH.minlength, None))
-        assert validation.notes == ()
+        assert unread(validation) == ()
         data.add((EX.S, SH.minLength, Literal(99)))
         assert found(validation) == [EX.a.n3()]
 
@@ -145,7 +151,7 @@ def test_a_component_that_is_given_with_the_shapes_is_validated() -> None:
     )
     with rdflive.validate(read(":a :p 'x' , 'x\\ny' ."), read(shapes)) as validation:
         assert [str(row.value) for row in validation.answers()] == ["x\ny"]
-        assert validation.notes == ()
+        assert unread(validation) == ()
 
 
 def test_rules_that_are_used_are_not_noted() -> None:
@@ -153,6 +159,6 @@ def test_rules_that_are_used_are_not_noted() -> None:
     shapes = """:S sh:targetSubjectsOf :p ; sh:rule
         [ a sh:TripleRule ; sh:subject sh:this ; sh:predicate :q ; sh:object 1 ] ."""
     with rdflive.validate(Graph(), read(shapes + "[] sh:entailment sh:Rules .")) as validation:
-        assert validation.notes == ()
+        assert unread(validation) == ()
     with rdflive.validate(Graph(), read(shapes), rules=rdflive.shacl_rules(read(shapes))) as validation:
-        assert validation.notes == ()
+        assert unread(validation) == ()

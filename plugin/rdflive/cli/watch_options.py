@@ -178,11 +178,14 @@ def _check_sink_options(args: argparse.Namespace) -> None:
 def _check_source(args: argparse.Namespace) -> None:
     """Refuse options that do not apply to a server, or that need one."""
     urls = [path for path in args.data if is_url(path)]
-    if args.token_env is not None and not os.environ.get(args.token_env):
-        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
-    if not urls:
-        if args.token_env is not None and getattr(args, "endpoint", None) is None:
+    if args.token_env is not None:
+        if not urls and getattr(args, "endpoint", None) is None:
             raise RdfliveError("--token-env goes with the URL of a server in place of DATA, or --endpoint")
+        if not os.environ.get(args.token_env):
+            raise RdfliveError(
+                f"the environment variable {args.token_env}, the token of --token-env, is not set"
+            )
+    if not urls:
         return
     if len(args.data) > 1:
         raise RdfliveError(f"{urls[0]}: a server has its own graph; leave the other DATA out")

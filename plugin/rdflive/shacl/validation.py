@@ -136,8 +136,8 @@ class LiveValidation(Subscription):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on shapes that validate nothing, on the unread parts of shapes, and on selected focus nodes
-        that are in no triple.
+        """Notes on the unread parts of shapes, on selected focus nodes that are in no triple, and on shapes
+        that validate nothing.
 
         Unread parts are SHACL properties that are misspelled or serve another purpose, and imports that were
         not followed.
@@ -146,7 +146,7 @@ class LiveValidation(Subscription):
             among_data = any(each is self._graph for each in self._given)
             has_rules = isinstance(self._regime, RuleRegime)
             unread = unread_notes(self._shapes, self._reader, among_data=among_data, has_rules=has_rules)
-            return (*self._idle(among_data), *import_notes(self._given), *unread, *self._absent())
+            return (*import_notes(self._given), *unread, *self._absent(), *self._idle(among_data))
 
     def _idle(self, among_data: bool) -> Iterator[str]:
         if not self.validates and not self.errors:
