@@ -21,7 +21,7 @@ from support.browser import Page, expect, launched, subscribe  # noqa: E402 - fo
 from support.served import Served  # noqa: E402
 
 SECONDS = 26
-SIZE = {"width": 1280, "height": 900}
+SIZE = {"width": 1280, "height": 800}
 TRAINS = ("T101", "T102", "T103", "T201", "T202", "T301", "T302")
 TO_TOP = "panel => window.scrollTo(0, panel.getBoundingClientRect().top + window.scrollY - 12)"
 PREFIX = "PREFIX : <http://example.org/railway/> "
@@ -89,6 +89,8 @@ def show_validation(browser: Any) -> None:
     shapes = ["--shapes", examples / "railway_shapes.ttl", "--guard"]
     with Served(examples / "railway.ttl", *shapes) as served:
         page = open_page(browser, served)
+        page.set_viewport_size(SIZE | {"height": 960})
+        page.locator("#validation-fold > summary").click()
         page.get_by_text("Update the graph").click()
         page.get_by_role("textbox", name="Update").focus()
         page.keyboard.press("Control+A")
@@ -99,7 +101,7 @@ def show_validation(browser: Any) -> None:
         for train, minutes in {"T101": 8, "T302": 11, "T201": 9}.items():
             delay(served, train, minutes)
         expect(page.locator("#validation li.came").last).to_be_visible()
-        page.locator("#update-card").evaluate(TO_TOP)
+        page.evaluate("window.scrollTo(0, 0)")
         keep(page, "page-validation-desktop-light")
         page.context.close()
 

@@ -27,6 +27,7 @@ __all__ = [
     "Request",
     "Route",
     "Watched",
+    "copied",
     "expect",
     "launched",
     "panel_of",
@@ -156,9 +157,17 @@ def subscribe(page: Page, query: str = LATE) -> Locator:
     page.get_by_role("button", name="Subscribe", exact=True).click()
     panel = page.locator("article").first
     expect(panel.locator("h3")).to_be_focused()
-    expect(panel.locator("header .state")).to_have_text("connected")
+    expect(panel.locator("header .state")).to_have_text("Connected")
     expect(panel.locator(".facts")).not_to_be_empty()
     return panel
+
+
+def copied(page: Page, name: str) -> str:
+    """Copy the query in the form, and return the copied text."""
+    if not page.locator("#copy").evaluate("fold => fold.open"):
+        page.locator("#copy summary").click()
+    page.get_by_role("button", name=name, exact=True).click()
+    return page.get_by_label("Copied text").input_value()
 
 
 def panel_of(page: Page, title: str) -> Locator:

@@ -64,6 +64,11 @@ class Access:
         self._refused: set[str] = set()
         """The sites whose refusal is already logged."""
 
+    @property
+    def needs_token(self) -> bool:
+        """True if requests must have a token."""
+        return self._tokens is not None
+
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
         """Return the client of a request; raise `Problem` 401."""
         given = headers.get("authorization")

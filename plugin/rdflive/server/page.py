@@ -68,6 +68,7 @@ async def _index(request: Request) -> Response:
     """Respond with the page, with the client's rights and the prefixes for queries in it."""
     client: Client = request.state.client
     service: Service = request.app.state.service
+    access: Access = request.app.state.access
     dataset = service.dataset
     # prefixes show parts of the data, so they need a right to read; in a thread, as a store may be slow
     prefixes = await asyncio.to_thread(writable_prefixes, dataset) if client.rights - {"update"} else {}
@@ -76,6 +77,7 @@ async def _index(request: Request) -> Response:
         "rights": " ".join(sorted(client.rights)),
         "rules": "" if service.rules is not None else " hidden",
         "shapes": "" if service.validation is None else "yes",
+        "token": "yes" if access.needs_token else "",
         # the last one, so that no text in it is replaced
         "prefixes": escape(json.dumps(prefixes)),
     }
@@ -153,9 +155,9 @@ async def login(request: Request) -> Response:
     try:
         access.holder(token, "")
     except Problem:
-        return sign_in("This server does not know the token.", then=then)
+        return sign_in("Unknown token.", then=then)
     if not token.isascii():  # no cookie can hold it; a server without tokens accepts any other
-        return sign_in("A token has ASCII characters only.", then=then)
+        return sign_in("A token is ASCII text.", then=then)
     # 303, so that the browser gets the page by GET, and a reload does not post the token again
     home = request.scope.get("root_path", "") + "/"  # the path of a mounted application
     # continues to the linked query; the URL never leaves the page

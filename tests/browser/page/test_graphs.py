@@ -107,7 +107,7 @@ def test_picture_is_bounded(page: Page, served: Served) -> None:
     served.update(f"{PREFIX} DROP ALL ; INSERT DATA {{ {rows} }}")
     panel = subscribe(page, PREFIX + "CONSTRUCT { ?s :late ?o } WHERE { ?s :delay ?o }")
     panel.get_by_role("button", name="Picture").click()
-    expect(panel.locator(".drawn:visible")).to_have_text("150 of 400 triples are drawn; the table has more.")
+    expect(panel.locator(".drawn:visible")).to_have_text("150 of 400 triples drawn; the table has more.")
     assert len(labels(panel, "edge")) == 150
     served.update(PREFIX + "DELETE { ?s :delay ?o } WHERE { ?s :delay ?o FILTER(?o < 390) }")
     expect(panel.locator(".drawn:visible")).to_have_count(0)
@@ -225,9 +225,9 @@ MANY = "60 triples with this node as"
 @pytest.mark.parametrize(
     ("out", "into", "drawn", "words"),
     [
-        (5000, 1, 61, f"Shown are {MANY} subject; there may be more."),
-        (1, 5000, 61, f"Shown are {MANY} object; there may be more."),
-        (60, 60, 120, f"Shown are {MANY} subject and {MANY} object; there may be more."),
+        (5000, 1, 61, f"First {MANY} subject; there may be more."),
+        (1, 5000, 61, f"First {MANY} object; there may be more."),
+        (60, 60, 120, f"First {MANY} subject and as object; there may be more."),
         (59, 59, 118, ""),
     ],
 )
@@ -275,7 +275,7 @@ def test_entailed_triples_are_explored(page: Page, served: Served) -> None:
     panel = subscribe(page, PREFIX + "SELECT ?x { ?x a :Vehicle }")
     panel.get_by_role("button", name=":T2", exact=True).click()
     around = panel_of(page, "Around :T2")
-    expect(around.locator(".facts")).to_contain_text("entailment RDFS")
+    expect(around.locator(".facts")).to_contain_text("RDFS entailment")
     expect_labels(around, [":T2", ":Train", ":Vehicle", "7"])
 
 

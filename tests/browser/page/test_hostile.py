@@ -24,7 +24,7 @@ def test_page_runs_nothing_of_the_graph(page: Page, served: Served, watched: Wat
     expect(panel.locator("tbody")).to_contain_text(SCRIPT)
     expect(panel.locator("h3")).to_contain_text("<img src=x")
     expect(panel.locator("th bdi")).to_have_text(["?__proto__", "?constructor", "?value"])
-    panel.locator("summary", has_text="Latest changes").click()
+    panel.locator("summary", has_text="Changes").click()
     panel.locator("summary", has_text="Query").click()
     served.update(f'INSERT DATA {{ <urn:x> <urn:p> "{literal}{literal}" }}')
     expect(panel.locator(".log p.came")).to_contain_text("<img src=x")

@@ -79,7 +79,7 @@ def test_focus_can_be_seen(page: Page, served: Served) -> None:
     page.goto(served.url)
     page.get_by_role("textbox", name="Query").focus()
     page.keyboard.press("Control+Enter")
-    expect(page.locator("article header .state")).to_have_text("connected")
+    expect(page.locator("article header .state")).to_have_text("Connected")
     page.locator("body").press("Home")
     outlined = """() => {
       let element = document.activeElement;
@@ -95,7 +95,7 @@ def test_first_key_leads_to_the_subscriptions(page: Page, served: Served) -> Non
     """The first stop of Tab is a link past the form."""
     page.goto(served.url)
     page.keyboard.press("Tab")
-    assert focused(page) == "Skip to the open subscriptions"
+    assert focused(page) == "Skip to the answers"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "open"
 
@@ -149,6 +149,9 @@ def test_axe_finds_nothing_serious(
     expect(panel.locator(".plan img")).to_be_visible()
     page.get_by_role("textbox", name="Query").focus()
     page.keyboard.insert_text("}")
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="New query").focus()
     expect(page.locator("#query-problem")).to_be_visible()
     served.update(PREFIX + "DELETE DATA { :T2 :delay 7 } ; INSERT DATA { :T1 :delay 2 }")
     expect(panel.locator("tr.came")).not_to_have_count(0)

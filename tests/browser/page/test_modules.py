@@ -174,18 +174,18 @@ def test_long_text_is_cut_between_characters(loaded: Page) -> None:
         assert loaded.evaluate(CUT, [text, longest]) == shown
 
 
-REST = "the filter and the download include all."
+REST = "filter and downloads use all."
 
 
 CUT_OFF = "rows; filter to find others."
 TABLES = [
     (500, 40, (500, 40), ""),
-    (501, 40, (500, 40), f"The first 500 of 501 {CUT_OFF}"),
-    (20_000, 1, (500, 1), f"The first 500 of 20,000 {CUT_OFF}"),
+    (501, 40, (500, 40), f"First 500 of 501 {CUT_OFF}"),
+    (20_000, 1, (500, 1), f"First 500 of 20,000 {CUT_OFF}"),
     (400, 50, (400, 50), ""),
-    (401, 50, (400, 50), f"The first 400 of 401 {CUT_OFF}"),
-    (3, 51, (3, 50), f"The first 50 of 51 columns; {REST}"),
-    (500, 1000, (400, 50), f"The first 400 of 500 {CUT_OFF} The first 50 of 1,000 columns; {REST}"),
+    (401, 50, (400, 50), f"First 400 of 401 {CUT_OFF}"),
+    (3, 51, (3, 50), f"First 50 of 51 columns; {REST}"),
+    (500, 1000, (400, 50), f"First 400 of 500 {CUT_OFF} First 50 of 1,000 columns; {REST}"),
 ]
 
 
@@ -195,4 +195,4 @@ def test_table_shows_the_first_rows_and_columns(loaded: Page) -> None:
         whole, filtered = loaded.evaluate(WIDE, {"rows": rows, "columns": columns})
         assert whole == [*shown, shown[0] * shown[1], note]
         assert filtered[:3] == [1, shown[1], shown[1]]
-        assert filtered[3].startswith(f"1 row of {rows:,} match the filter.")
+        assert filtered[3].startswith(f"1 of {rows:,} rows match.")

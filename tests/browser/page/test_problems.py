@@ -13,10 +13,17 @@ WRONG = "SELECT ?train\nWHERE {\n  ?train :delay ?minutes .\n  FILTER(\n}"
 
 
 def test_page_marks_an_error_while_one_types(page: Page, watched: Watched) -> None:
-    """The word is marked, the sentence names line and column, and the focus stays where one types."""
+    """The line and the word are marked, and nothing moves; the sentence comes when one leaves the editor."""
     watched.allow(BAD_REQUEST)
+    write(page, "SELECT ?train WHERE {\n  ?train a <urn:T> }")
+    expect(page.locator("#query-form")).to_have_text("SELECT ?train")
+    shown = "#compose :is(button, summary, .cm-editor)"
+    places = f"() => [...document.querySelectorAll('{shown}')].map(one => one.getBoundingClientRect().top)"
+    before = page.evaluate(places)
     write(page, "SELECT ?train WHERE {\n  ?train a ten:Train }")
     expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    expect(page.locator("#query-problem")).to_be_hidden()
+    assert page.evaluate(places) == before
     expect(page.locator(".cm-lintRange-error")).to_have_text("ten:Train")
     expect(page.locator("#query-problem")).to_contain_text("ine 2, column 12")
     box = page.get_by_role("textbox", name="Query")
@@ -25,6 +32,18 @@ def test_page_marks_an_error_while_one_types(page: Page, watched: Watched) -> No
     described = box.evaluate("box => box.getAttribute('aria-describedby').split(' ')")
     assert "query-problem" in described
     expect(page.get_by_role("alert").filter(has_text="line 2")).to_have_count(0)
+    page.get_by_role("button", name="New query").focus()
+    expect(page.locator("#query-problem")).to_be_visible()
+    shown_at = page.evaluate(places)
+    write(
+        page, "SELECT ?train WHERE {\n  ?train a <urn:T> }"
+    )  # the sentence leaves its room until one leaves the editor
+    expect(page.locator("#query-form")).to_have_text("SELECT ?train")
+    expect(page.locator("#query-problem")).not_to_be_visible()
+    assert page.evaluate(places) == shown_at
+    page.get_by_role("button", name="New query").focus()
+    expect(page.locator("#query-problem")).to_be_hidden()
+    assert page.evaluate(places) == before
 
 
 @pytest.mark.parametrize(
@@ -52,9 +71,11 @@ def test_page_forgets_an_error_that_is_mended(page: Page, watched: Watched) -> N
     """With the text put right the mark and the sentence are gone."""
     watched.allow(BAD_REQUEST)
     write(page, WRONG)
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    page.get_by_role("button", name="New query").focus()
     expect(page.locator("#query-problem")).to_be_visible()
     write(page, "ASK { ?a ?b ?c }")
-    expect(page.locator("#query-problem")).to_be_hidden()
+    expect(page.locator("#query-problem")).not_to_be_visible()
     expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
     expect(page.locator("#query-form")).to_have_text("ASK")
 
@@ -71,9 +92,9 @@ def test_page_asks_for_a_query(page: Page) -> None:
     """An empty field is said to be empty."""
     write(page, " ")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
+    expect(page.locator("#query-problem")).to_have_text("Write a query first.")
     page.wait_for_timeout(600)  # longer than the page waits before it checks a draft
-    expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
+    expect(page.locator("#query-problem")).to_have_text("Write a query first.")
     expect(page.locator("article")).to_have_count(0)
 
 
@@ -137,6 +158,6 @@ def test_page_does_not_blame_the_query_for_a_busy_server(
     page.get_by_role("button", name="Subscribe", exact=True).click()
     panel = page.get_by_role("article")
     expect(panel.locator(".lost")).to_contain_text("too many queries are running")
-    expect(panel.locator("header .state")).to_contain_text("reconnecting in ")
+    expect(panel.locator("header .state")).to_contain_text("Reconnecting in ")
     expect(page.locator("#query-problem")).to_be_hidden()
     expect(panel.locator(".truth")).to_have_text("yes")

@@ -30,18 +30,22 @@ def railway() -> Iterator[Served]:
 
 
 @pytest.mark.parametrize(
-    ("width", "editor", "is_beside"), [(1280, 800, False), (1920, 700, True), (360, 290, False)]
+    ("width", "editor", "is_beside"),
+    [(1200, 400, True), (1920, 700, True), (800, 700, False), (360, 290, False)],
 )
 def test_editor_is_wide(page: Page, width: int, editor: int, is_beside: bool) -> None:
-    """It is above the results, or beside them on a wide screen, and nothing is cut off."""
+    """It is above the results, or beside the wider results on a wide screen, and nothing is cut off."""
     page.set_viewport_size({"width": width, "height": 900})
     panel = subscribe(page, "# " + 20 * "long title " + LATE).bounding_box()
+    expect(page.locator("#plain-note")).to_be_hidden()
     box = page.locator("#query .cm-editor").bounding_box()
     assert panel is not None
     assert box is not None
     assert box["width"] >= editor
     if is_beside:
         assert box["x"] + box["width"] < panel["x"]
+        assert box["y"] < panel["y"] + panel["height"]
+        assert panel["width"] > 1.3 * box["width"]
     else:
         assert box["y"] + box["height"] < panel["y"]
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -52,6 +56,7 @@ def test_prefixes_of_the_server_shorten_rows_and_plans(page: Page, railway: Serv
     page.goto(railway.url)
     panel = subscribe(page, LONG)
     assert all(train.startswith(":T") for train, _ in rows_of(panel))
+    panel.get_by_text("Plan", exact=True).click()
     panel.get_by_text("As text").click()
     expect(panel.get_by_role("region", name="The plan as text")).to_contain_text("?train :delay ?minutes")
 
@@ -112,12 +117,14 @@ def plain(page: Page, served: Served) -> Page:
     """A page that the server sends as if its package had no editor."""
     send_otherwise(page, served.url, 'data-editor="editor.js"', 'data-editor=""')
     page.goto(served.url)
-    expect(page.locator("textarea")).to_be_visible()
+    expect(page.locator("#query textarea")).to_be_visible()
     return page
 
 
 def test_plain_field_subscribes(plain: Page) -> None:
-    """The field takes the query, and the same keys."""
+    """The field takes the query, and the same keys; the page says why it is plain, and the remedy."""
+    note = "Plain editor: rdflive was built without npm. Install npm and reinstall rdflive"
+    expect(plain.locator("#plain-note")).to_contain_text(note)
     box = plain.get_by_role("textbox", name="Query")
     box.fill(LATE)
     expect(plain.locator("#query-form")).to_have_text("SELECT ?train ?minutes")

@@ -15,6 +15,7 @@ from support.browser import (
     HeldBack,
     Page,
     Watched,
+    copied,
     expect,
     panel_of,
     subscribe,
@@ -56,7 +57,7 @@ def test_tabs_hold_queries(page: Page) -> None:
     tabs.nth(1).press("Delete")
     expect(tabs).to_have_text(["Late trains"])
     expect(tabs.first).to_be_focused()
-    page.get_by_role("button", name="Close this query").click()
+    page.get_by_role("button", name="Close Late trains").click()
     expect(tabs).to_have_text(["New query"])
     page.get_by_text("History", exact=True).click()
     expect(page.locator("#past-queries button")).to_have_text(["Late trains", "All trains RDFS"])
@@ -97,7 +98,7 @@ def test_tabs_come_back(page: Page, served: Served) -> None:
     other = page.context.new_page()
     other.goto(served.url)
     expect(other.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
-    other.get_by_role("button", name="Close this query").click()
+    other.get_by_role("button", name="Close All trains").click()
     expect(other.get_by_role("tab")).to_have_text(["Late trains"])
     page.reload()
     expect(page.get_by_role("tab")).to_have_text(["Late trains", "All trains"])
@@ -116,7 +117,7 @@ def test_tabs_are_bounded(page: Page, served: Served, watched: Watched) -> None:
     expect(page.locator("#past-queries button").first).to_have_text("0")
     page.get_by_role("tab").nth(3).click()
     expect(page.get_by_role("tab").nth(3)).to_be_focused()
-    page.get_by_role("button", name="Clear the history").click()
+    page.get_by_role("button", name="Clear history").click()
     expect(page.locator("summary", has_text="Prefixes")).to_be_focused()
 
 
@@ -137,7 +138,7 @@ def test_history_has_what_was_subscribed_to(page: Page, served: Served) -> None:
     expect_query(page, LATE)
     expect(page.get_by_role("tab")).to_have_text(["ASK { ?x ?y ?z }", "Late trains"])
     expect(page.get_by_role("textbox", name="Query")).to_be_focused()
-    page.get_by_role("button", name="Clear the history").click()
+    page.get_by_role("button", name="Clear history").click()
     expect(page.locator("#past")).to_be_hidden()
     expect(other.locator("#past")).to_be_hidden()
 
@@ -200,8 +201,7 @@ def test_link_opens_a_query(page: Page, served: Served) -> None:
     query = LATE + '# é 🚆 & + % " #'
     write(page, query)
     page.get_by_label("Entailment").select_option("rdfs")
-    page.get_by_role("button", name="Link", exact=True).click()
-    link = page.get_by_label("Link to this query").input_value()
+    link = copied(page, "Link")
     fields = parse_qs(urlsplit(link).query)
     assert fields == {"query": [query], "entailment": ["rdfs"]}
     other = page.context.browser.new_page()  # type: ignore[union-attr]  # it is no persistent context
@@ -231,13 +231,12 @@ def test_link_is_as_long_as_the_server_takes(page: Page, served: Served, watched
     breaks, rest = divmod(60_000 - len(served.url + "?query="), len("%0A"))
     longest = "x" * rest + "\n" * breaks
     write(page, longest + "x")
+    page.locator("#copy summary").click()
     page.get_by_role("button", name="Link", exact=True).click()
-    page.wait_for_timeout(600)  # longer than the page waits before it checks a draft
-    expect(page.locator("#query-problem")).to_have_text("The query is too long for a link.")
-    expect(page.locator("#link-row")).to_be_hidden()
+    expect(page.locator("#copy-done")).to_have_text("The query is too long for a link.")
+    expect(page.locator("#copy-text")).to_be_hidden()
     write(page, longest)
-    page.get_by_role("button", name="Link", exact=True).click()
-    link = page.get_by_label("Link to this query").input_value()
+    link = copied(page, "Link")
     assert len(link) == 60_000
     response = page.goto(link)
     assert response is not None

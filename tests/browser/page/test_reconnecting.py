@@ -48,7 +48,7 @@ def test_page_outlives_its_server(page: Page, tmp_path: Path, watched: Watched) 
         page.goto(served.url)
         panel = subscribe(page)
         served.kill()
-        expect(panel.locator("header .state")).to_contain_text("reconnecting in")
+        expect(panel.locator("header .state")).to_contain_text("Reconnecting in")
         expect(page.get_by_role("status").last).to_contain_text("connection lost")
     with Served(*store) as other:
         other.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T3 :delay 9 . :T4 :delay 1 }")
@@ -56,10 +56,10 @@ def test_page_outlives_its_server(page: Page, tmp_path: Path, watched: Watched) 
         with suppress(OutOfTime):  # the page may have come back by itself
             panel.get_by_role("button", name="Try now").click(timeout=1000)
         expect_rows(panel, 3)
-        expect(panel.locator("header .state")).to_have_text("connected")
+        expect(panel.locator("header .state")).to_have_text("Connected")
         expect(page.get_by_role("status").last).to_contain_text("2 rows added, 1 removed; 3 rows.")
         assert rows_of(panel) == rows_of_server(served)
-        panel.get_by_text("Latest changes").click()
+        panel.get_by_text("Changes", exact=True).click()
         entries = panel.locator(".log strong")
         expect(entries.first).to_have_text("+2 −1")
         served.update(PREFIX + "INSERT DATA { :T5 :delay 2 }")
@@ -77,7 +77,7 @@ def test_page_resumes(page: Page, served: Served, watched: Watched) -> None:
         for number in range(3):
             network.is_down = True
             network.cut()
-            expect(panel.locator("header .state")).to_contain_text("reconnecting in")
+            expect(panel.locator("header .state")).to_contain_text("Reconnecting in")
             served.update(PREFIX + f"INSERT DATA {{ :N{number} :delay {number} }}")
             served.update(PREFIX + f"INSERT DATA {{ :M{number} :delay {number} }}")
             network.is_down = False
@@ -85,7 +85,7 @@ def test_page_resumes(page: Page, served: Served, watched: Watched) -> None:
             assert rows_of(panel) == rows_of_server(served)
     assert len(asked) >= 3
     assert all(one.header_value("last-event-id") for one in asked)
-    panel.get_by_text("Latest changes").click()
+    panel.get_by_text("Changes", exact=True).click()
     expect(panel.locator(".log strong")).to_have_text(["+2 −0"] * 3)
 
 
@@ -99,7 +99,7 @@ def test_page_takes_a_silent_connection_for_lost(page: Page, watched: Watched) -
         expect(panel.locator(".lost")).to_contain_text("the server stopped sending")
         page.clock.fast_forward(2_000)
     assert request.value.header_value("last-event-id")
-    expect(panel.locator("header .state")).to_have_text("connected")
+    expect(panel.locator("header .state")).to_have_text("Connected")
 
 
 def test_page_says_when_a_subscription_is_over(page: Page) -> None:
@@ -110,7 +110,7 @@ def test_page_says_when_a_subscription_is_over(page: Page) -> None:
         panel = subscribe(page)
         asked = subscribing(page)
         served.update(PREFIX + "INSERT DATA { :T3 :delay 9 . :T4 :delay 9 }")
-        expect(panel.locator("header .state")).to_have_text("ended")
+        expect(panel.locator("header .state")).to_have_text("Ended")
         expect(panel.locator(".lost")).to_contain_text("more than 3 solutions")
         page.wait_for_timeout(1_500)  # the first tries come within this
         assert asked == []

@@ -50,8 +50,8 @@ def test_datatypes_of_numbers_are_on_hover(page: Page, served: Served) -> None:
 def test_row_of_a_group_changes_on_one_line(page: Page, served: Served) -> None:
     """Rows of GROUP BY are told apart by its variables, which need not be said."""
     panel = subscribe(page, f"# Per class\n{PREFIX}{PER_CLASS}")
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by ?class")
-    panel.get_by_text("Latest changes").click()
+    expect(panel.locator(".key summary")).to_have_text("Row key: ?class")
+    panel.get_by_text("Changes", exact=True).click()
     served.update(PREFIX + "INSERT DATA { :T4 a :Train }")
     expect(panel.locator("tr.changed")).to_have_text("~:Train3 → 4")
     expect(panel.locator("tr.changed del")).to_have_text("3")
@@ -76,13 +76,13 @@ def test_row_of_a_total_changes_on_one_line(page: Page, served: Served) -> None:
 def test_key_is_not_guessed(page: Page, served: Served) -> None:
     """One row that goes and one that comes are two, until the user says what tells rows apart."""
     panel = subscribe(page)
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by all columns")
+    expect(panel.locator(".key summary")).to_have_text("Row key: all columns")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
     expect(panel.locator("tr.came")).to_have_text("+:T15")
     expect(panel.locator("tr.went")).to_have_text("−:T14")
     expect(panel.locator("tr.went")).to_have_count(0)
     choose_key(panel, "?train")
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by ?train")
+    expect(panel.locator(".key summary")).to_have_text("Row key: ?train")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
     expect(panel.locator("tr.changed")).to_have_text("~:T15 → 6")
     expect(panel.locator("tbody tr")).to_have_count(2)
@@ -91,7 +91,7 @@ def test_key_is_not_guessed(page: Page, served: Served) -> None:
     expect(panel.locator("tr.came")).to_have_count(2)
     expect(panel.locator("tr.went")).to_have_text("−:T16")
     page.reload()
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by ?train")
+    expect(panel.locator(".key summary")).to_have_text("Row key: ?train")
 
 
 def test_changed_row_keeps_its_place_and_the_focus(page: Page, served: Served) -> None:
@@ -126,12 +126,14 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
     served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
     expect(panel.locator("tr.changed")).to_have_text("~:T14 → 5")
     assert rows_of(panel_of(page, "Late trains"))[1] == [":T2", "7"]
-    expect(page.locator("#served button", has_text="key ?train")).to_contain_text("2 subscribed, you too")
+    expect(page.locator("#served button", has_text="key ?train")).to_contain_text(
+        "2 subscribers, you included"
+    )
     # who takes the key back has none, also after a reload, and can choose one again
     panel.locator(".key summary").click()
     panel.get_by_role("checkbox", name="?train").uncheck()
     page.reload()
-    expect(panel.locator(".key summary")).to_have_text("Rows are identified by all columns")
+    expect(panel.locator(".key summary")).to_have_text("Row key: all columns")
     served.update(PREFIX + "DELETE DATA { :T1 :delay 5 } ; INSERT DATA { :T1 :delay 6 }")
     expect(panel.locator("tr.came")).to_have_text("+:T16")
     choose_key(panel, "?train")
@@ -139,9 +141,7 @@ def test_keyed_subscription_of_others_opens_with_its_key(page: Page, served: Ser
     expect(panel.locator("tr.changed")).to_have_text("~:T16 → 7")
 
 
-@pytest.mark.parametrize(
-    ("status", "meanwhile"), [(503, None), (429, None), (400, "Rows are identified by all columns")]
-)
+@pytest.mark.parametrize(("status", "meanwhile"), [(503, None), (429, None), (400, "Row key: all columns")])
 def test_key_is_asked_for_until_the_server_has_time(
     page: Page, watched: Watched, status: int, meanwhile: str | None
 ) -> None:
@@ -160,7 +160,7 @@ def test_key_is_asked_for_until_the_server_has_time(
     expect(key).to_be_hidden()
     page.unroute_all(behavior="wait")
     page.clock.fast_forward(3_000)
-    expect(key).to_have_text("Rows are identified by ?class")
+    expect(key).to_have_text("Row key: ?class")
 
 
 def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:
@@ -169,19 +169,19 @@ def test_list_tells_what_is_open_here(page: Page, served: Served) -> None:
     query = f"# Mine\n{PREFIX} SELECT ?train {{ ?train a :Train }}"
     subscribe(page, query)
     mine = page.locator("#served button", has_text="Mine")
-    expect(mine).to_contain_text("3 rows · only you subscribed")
+    expect(mine).to_contain_text("3 rows · only you")
     expect(mine.locator(".mine")).to_have_text("open here")
     other = page.context.new_page()
     other.goto(served.url)
     listed = other.locator("#served button", has_text="Mine")
-    expect(listed).to_contain_text("1 subscribed")
+    expect(listed).to_contain_text("1 subscriber")
     expect(listed.locator(".mine")).to_be_hidden()
     listed.click()
-    expect(listed).to_contain_text("2 subscribed, you too")
-    expect(other.locator("#served-all")).to_contain_text("1 of them here")
-    expect(mine).to_contain_text("2 subscribed, you too")
+    expect(listed).to_contain_text("2 subscribers, you included")
+    expect(other.locator("#served-all")).to_contain_text("1 here")
+    expect(mine).to_contain_text("2 subscribers, you included")
     panel_of(page, "Mine").get_by_role("button", name="Unsubscribe").click()
-    expect(mine).to_contain_text("1 subscribed")
+    expect(mine).to_contain_text("1 subscriber")
     expect(mine.locator(".mine")).to_be_hidden()
 
 
@@ -218,6 +218,7 @@ def term_of(term: dict[str, str]) -> rdflib.term.Node:
 def test_plan_fits_the_page(page: Page) -> None:
     """Its title says what it names, the page's colour is behind it, and it is as high as it needs to be."""
     panel = subscribe(page)
+    panel.get_by_text("Plan", exact=True).click()
     image = panel.locator(".plan img")
     image.evaluate("image => image.decode()")
     assert "algorithm: connected" in image.evaluate("image => decodeURIComponent(image.src)")
@@ -246,24 +247,24 @@ def pixel(page: Page, selector: str) -> tuple[int, ...]:
     return tuple(int(part) for part in colour)
 
 
-def test_wide_plan_shrinks_and_then_scrolls(page: Page, served: Served) -> None:
-    """It is as wide as its frame as long as its words can be read."""
+def test_wide_plan_fits(page: Page, served: Served) -> None:
+    """It is folded; then it is as wide as its frame, and has its own size after a click."""
     page.set_viewport_size({"width": 1400, "height": 800})
     page.goto(served.url)
     union = " UNION ".join(f"{{ ?a :p{n} ?b }}" for n in range(4))
     panel = subscribe(page, f"{PREFIX} SELECT * {{ {union} }}")
     image = panel.locator(".plan img")
+    expect(image).to_have_count(0)
+    panel.get_by_text("Plan", exact=True).click()
     image.evaluate("image => image.decode()")
-    natural, shown, frame = image.evaluate(
-        "image => [image.naturalWidth, image.offsetWidth, image.parentElement.clientWidth]"
-    )
+    sizes = "image => [image.naturalWidth, image.offsetWidth, image.closest('.plan').clientWidth]"
+    natural, shown, frame = image.evaluate(sizes)
     assert natural > frame
-    assert abs(shown - frame) <= 1
-    page.set_viewport_size({"width": 400, "height": 800})
-    natural, shown, frame = image.evaluate(
-        "image => [image.naturalWidth, image.offsetWidth, image.parentElement.clientWidth]"
-    )
-    assert shown == pytest.approx(0.75 * natural, abs=1)
+    assert shown <= frame
+    expect(panel.locator(".edges.more-right:has(.plan)")).to_have_count(0)
+    image.click()
+    natural, shown, frame = image.evaluate(sizes)
+    assert shown == natural
     expect(panel.locator(".edges.more-right:has(.plan)")).to_have_count(1)
 
 

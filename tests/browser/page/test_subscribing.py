@@ -27,7 +27,7 @@ def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
     expect(panel.locator("tr.went.gone")).to_have_text("−:T14")
     expect(panel.locator("tr.went, tr.came")).to_have_count(0)
     assert rows_of(panel) == [[":T2", "7"], [":T3", "9"]]
-    expect(panel.locator(".facts")).to_contain_text("SELECT · 2 rows")
+    expect(panel.locator(".facts")).to_contain_text("2 rows · sequence")
     expect(page.get_by_role("status").last).to_have_text("Late trains: 1 row added, 1 removed; 2 rows.")
 
 
@@ -112,7 +112,7 @@ def test_page_filters_and_sorts(page: Page, served: Served) -> None:
     expect(shown).to_have_text([":T4", ":T2", ":T1", ":T5"])
     panel.get_by_label("Filter").fill("T4")
     expect(shown).to_have_text([":T4"])
-    expect(panel.locator(".note")).to_have_text("1 row of 4 match the filter.")
+    expect(panel.locator(".note")).to_have_text("1 of 4 rows match.")
 
 
 def test_page_downloads_the_answer(page: Page, served: Served, tmp_path: Path) -> None:
@@ -142,9 +142,7 @@ def test_page_shows_the_first_of_many_columns(page: Page, served: Served, tmp_pa
     )
     expect(panel.locator("tbody tr")).to_have_text(["×2" + "".join(map(str, range(50)))])
     expect(panel.locator("th button")).to_have_text([f"?{name}" for name in names[:50]])
-    expect(panel.locator(".note")).to_have_text(
-        "The first 50 of 200 columns; the filter and the download include all."
-    )
+    expect(panel.locator(".note")).to_have_text("First 50 of 200 columns; filter and downloads use all.")
     write(page, LATE)  # axe-core takes a text that scrolls for out of reach, wherever it can be edited
     assert violations(page) == []
     panel.get_by_role("button", name="?c49").focus()
@@ -166,7 +164,7 @@ def test_page_has_queries_to_begin_with(page: Page, served: Served) -> None:
     for example in examples.all():
         example.click()
         page.get_by_role("button", name="Subscribe", exact=True).click()
-    expect(page.locator("article header .state")).to_have_text(["connected"] * 5)
+    expect(page.locator("article header .state")).to_have_text(["Connected"] * 5)
     write(page, LATE)
     page.get_by_text("Prefixes", exact=True).click()
     for _ in range(2):

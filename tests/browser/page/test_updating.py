@@ -31,13 +31,61 @@ def test_update_changes_the_graph(page: Page) -> None:
     write(page, PREFIX + "INSERT DATA { :T3 :delay 9 }")
     page.get_by_role("button", name="Update", exact=True).click()
     expect(panel.locator("tr.came")).to_contain_text(":T3")
-    done = page.get_by_role("status").filter(has_text="Done: the graph is at commit ")
+    done = page.get_by_role("status").filter(has_text="Done, commit ")
     expect(done).to_be_visible()
     write(page, PREFIX + "DELETE WHERE { :T3 :delay ?minutes }")
     expect(done).to_have_count(0)
     page.keyboard.press("Control+Enter")
     expect(panel.locator("tbody tr")).to_have_count(2)
     expect(done).to_be_visible()
+
+
+def test_own_change_is_in_sight(page: Page, served: Served) -> None:
+    """Of many rows the changed one is scrolled to; a change of others moves nothing, and the focus stays."""
+    many = " ".join(f":N{number:03} :delay {number} ." for number in range(200))
+    served.update(f"{PREFIX} INSERT DATA {{ {many} }}")
+    panel = subscribe(page, f"{PREFIX} SELECT ?train ?minutes {{ ?train :delay ?minutes }}")
+    panel.get_by_text("Row key").click()
+    panel.get_by_role("checkbox", name="?train").check()
+    last = panel.locator("tbody tr").last
+    name = (last.locator("td").nth(1).text_content() or "").removeprefix(":")
+    scrolled = "() => document.querySelector('article .scroller').scrollTop"
+    deleted = f"{PREFIX} DELETE WHERE {{ :{name} :delay ?minutes }} ;"
+    change = f"{deleted} INSERT DATA {{ :{name} :delay %d }}"
+    served.update(change % 1001)
+    expect(last).to_contain_text("1001")
+    assert page.evaluate(scrolled) == 0
+    open_form(page)
+    write(page, change % 1002)
+    page.keyboard.press("Control+Enter")
+    expect(last).to_have_class("changed")
+    expect(last).to_be_in_viewport(ratio=0.9)
+    assert page.evaluate(scrolled) > 0
+    expect(page.get_by_role("textbox", name="Update")).to_be_focused()
+
+
+def test_empty_graph_offers_a_first_insert(page: Page) -> None:
+    """A click writes it, and runs nothing; once it is sent the offer is gone."""
+    with Served() as empty:
+        page.goto(empty.url)
+        expect(page.locator("#graph-empty")).to_contain_text("The graph is empty.")
+        page.get_by_role("button", name="Insert first triples").click()
+        expect(page.get_by_role("textbox", name="Update")).to_be_focused()
+        expect(page.get_by_role("textbox", name="Update")).to_contain_text("INSERT DATA")
+        assert b"alice" not in empty.query("SELECT * { ?s ?p ?o }")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("status").filter(has_text="Done, commit ")).to_be_visible()
+        expect(page.locator("#graph-empty")).to_be_hidden()
+        assert b"alice" in empty.query("SELECT * { ?s ?p ?o }")
+
+
+def test_graph_with_data_has_no_such_offer(page: Page, served: Served) -> None:
+    """The page waits for the count of the data."""
+    served.count(6)
+    with page.expect_response("**/vocabulary"):
+        page.goto(served.url)
+    expect(page.locator("#query-form")).not_to_be_empty()
+    expect(page.locator("#graph-empty")).to_be_hidden()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +119,7 @@ def test_refused_update_is_explained_at_the_form(
     assert served.query("SELECT * { ?s ?p ?o }") == before
 
 
-UNKNOWN = "The server was not reached: it is not known if the update was done."
+UNKNOWN = "The server was not reached. The update may or may not have run."
 
 
 @pytest.mark.parametrize(
@@ -87,7 +135,7 @@ def test_update_that_is_lost_is_not_said_to_be_done(
     open_form(page)
     write(page, " ")
     page.get_by_role("button", name="Update", exact=True).click()
-    expect(page.locator("#update-problem")).to_have_text("There is no update yet.")
+    expect(page.locator("#update-problem")).to_have_text("Write an update first.")
     page.route("**/update", lambda route: route.fulfill(status=status) if status else route.abort())
     write(page, "CLEAR DEFAULT")
     page.get_by_role("button", name="Update", exact=True).click()

@@ -50,13 +50,19 @@ def write(page: Page, text: str) -> None:
     page.keyboard.insert_text(PREFIX + text)
 
 
+def visit(page: Page, served: Served) -> None:
+    """Open the page, and unfold the validation."""
+    page.goto(served.url)
+    page.locator("#validation-fold > summary").click()
+
+
 def test_results_are_shown_by_shape_and_focus_node(page: Page, served: Served) -> None:
     """Live: what comes and goes is marked, counted and said."""
-    page.goto(served.url)
+    visit(page, served)
     panel = page.get_by_role("region", name="Validation", exact=True)
-    expect(panel.locator("header .state")).to_have_text("connected")
+    expect(panel.locator(".state")).to_have_text("Connected")
     expect(panel.locator(".facts")).to_contain_text("1 warning · 1 shape · 1 focus node")
-    shape = panel.locator("details")
+    shape = panel.locator("details details")
     expect(shape.locator("summary")).to_have_text(
         "Shape of <http://example.org/delay> 1 result at 1 focus node"
     )
@@ -70,8 +76,8 @@ def test_results_are_shown_by_shape_and_focus_node(page: Page, served: Served) -
     expect(page.locator("#announced")).to_contain_text("Validation: 2 results added, 1 removed; 2 results.")
     expect(panel.locator("li.gone")).to_have_count(0)
     served.update(PREFIX + "DELETE WHERE { ?t :delay ?d }")
-    expect(panel.locator(".facts")).to_contain_text("Conforms: there are no results")
-    expect(panel.locator("details")).to_have_count(0)
+    expect(panel.locator(".facts")).to_contain_text("Conforms")
+    expect(panel.locator("details details")).to_have_count(0)
     expect(focus).to_have_count(0)
 
 
@@ -80,7 +86,7 @@ def test_a_focus_node_is_explored_by_keys(page: Page, served: Served) -> None:
     served.update(
         PREFIX + "INSERT DATA { :T3 a :Train ; :line :S1 ; :delay 8 . :T4 a :Train ; :line :S1 ; :delay 8 }"
     )
-    page.goto(served.url)
+    visit(page, served)
     nodes = page.locator("#validation-results button")
     expect(nodes).to_have_count(3)
     assert nodes.evaluate_all("all => all.map(node => node.tabIndex)") == [0, -1, -1]
@@ -99,9 +105,24 @@ def test_a_focus_node_is_explored_by_keys(page: Page, served: Served) -> None:
     expect(panel_of(page, "Around <http://example.org/T3>")).to_be_visible()
 
 
+def test_answer_is_in_sight_beside_shapes(page: Page, served: Served) -> None:
+    """The validation is one line until it is unfolded, which the browser remembers."""
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(served.url)
+    panel = subscribe(page)
+    expect(panel.locator("tbody tr").first).to_be_in_viewport(ratio=1)
+    assert page.evaluate("scrollY") == 0
+    expect(page.locator("#validation .facts")).to_be_in_viewport()
+    expect(page.locator("#validation li")).to_have_count(2)
+    expect(page.locator("#validation li").first).to_be_hidden()
+    page.locator("#validation-fold > summary").click()
+    page.reload()
+    expect(page.locator("#validation li").first).to_be_visible()
+
+
 def test_what_folds_stays_folded(page: Page, served: Served) -> None:
     """A change of the results does not open a shape again."""
-    page.goto(served.url)
+    visit(page, served)
     summary = page.locator("#validation-results summary")
     summary.click()
     expect(page.locator("#validation-results li li")).to_be_hidden()
@@ -125,7 +146,7 @@ def test_refused_update_says_its_results(page: Page, served: Served, watched: Wa
     write(page, "INSERT DATA { :T6 a :Train ; :line :S2 }")
     expect(problem).to_be_empty()
     page.get_by_role("button", name="Update", exact=True).click()
-    expect(page.get_by_role("status").filter(has_text="Done: the graph is at commit ")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Done, commit ")).to_be_visible()
 
 
 def test_preview_says_what_would_change(page: Page, served: Served) -> None:
@@ -138,7 +159,7 @@ def test_preview_says_what_would_change(page: Page, served: Served) -> None:
     expect(shown.locator("h4")).to_have_text(["The graph +2 −2", "Validation +2 −1", "Late trains +2 −2"])
     expect(shown.locator("p.came").first).to_have_text("+ :T1 :delay 9")
     expect(shown).to_contain_text("− :T2 Warning :delay: 7 too late (MaxInclusive)")
-    said = "Nothing was changed. The update would add 2 quads and remove 2 quads."
+    said = "Preview: would add 2 quads and remove 2 quads."
     expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
     assert served.query("SELECT * { ?s ?p ?o }") == before
     expect(panel.locator("tr.came")).to_have_count(0)
@@ -154,7 +175,7 @@ def test_preview_says_what_would_be_refused(page: Page, served: Served, watched:
     open_form(page, "INSERT DATA { :T5 a :Train }")
     page.get_by_role("button", name="Preview", exact=True).focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="The update would be refused.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="the update would be refused.")).to_be_visible()
     expect(page.get_by_role("region", name="Preview").locator("li")).to_contain_text("has no line")
     write(page, "INSERT DATA { :a :b }")
     page.get_by_role("button", name="Preview", exact=True).click()
@@ -165,9 +186,9 @@ def test_preview_says_what_would_be_refused(page: Page, served: Served, watched:
 @pytest.mark.hunted("the gate has validation itself")
 def test_validation_is_no_query_that_is_live(page: Page, served: Served) -> None:
     """It is not in the list of those, and takes one of the connections that panels may have."""
-    page.goto(served.url)
+    visit(page, served)
     expect(page.locator("#validation .facts")).to_contain_text("sequence")
-    expect(page.locator("#server")).to_have_text("server reached")
+    expect(page.locator("#server")).to_have_text("Connected")
     expect(page.locator("#served")).not_to_contain_text("SHACL")
     for number in range(4):
         subscribe(page, f"SELECT ?s{number} {{ ?s{number} ?p ?o }}")
@@ -180,7 +201,7 @@ def test_validation_is_accessible(page: Page, served: Served, watched: Watched) 
     """axe-core finds nothing serious, with results, a refusal and a preview, wide and narrow."""
     watched.allow("status of 422")
     page.emulate_media(reduced_motion="reduce")
-    page.goto(served.url)
+    visit(page, served)
     open_form(page, "INSERT DATA { :T5 a :Train . :T2 :delay 12 }")
     for name, where in (("Update", "#update-problem li"), ("Preview", "#update-previewed h4")):
         page.get_by_role("button", name=name, exact=True).click()
@@ -191,7 +212,7 @@ def test_validation_is_accessible(page: Page, served: Served, watched: Watched) 
 def test_page_without_shapes_has_no_validation(page: Page, server: Served) -> None:
     """Nothing is asked for that is not there."""
     page.goto(server.url)
-    expect(page.locator("#server")).to_have_text("server reached")
+    expect(page.locator("#server")).to_have_text("Connected")
     expect(page.locator("#validation")).to_be_hidden()
 
 
@@ -210,5 +231,5 @@ def test_without_the_right_to_subscribe_there_is_no_validation(
         open_form(page, "INSERT DATA { :a a :Train }")
         expect(page.locator("#validation")).to_be_hidden()
         page.get_by_role("button", name="Preview", exact=True).click()
-        done = "Nothing was changed. The update would be done."
+        done = "Preview: the update would run."
         expect(page.get_by_role("status").filter(has_text=done)).to_be_visible()

@@ -1,6 +1,6 @@
 /** Facts that the server embeds in the page: the rights of its reader, shapes, and prefixes for queries. */
 
-const { rights = "", shapes = "", prefixes = "{}" } = document.body.dataset;
+const { rights = "", shapes = "", token = "", prefixes = "{}" } = document.body.dataset;
 const RIGHTS = new Set(rights.split(" "));
 
 /**
@@ -11,6 +11,9 @@ export const PREFIXES = new Map(Object.entries(JSON.parse(prefixes)));
 
 /** True if the server validates shapes. */
 export const HAS_SHAPES = shapes !== "";
+
+/** True if the server requires a token. */
+export const NEEDS_TOKEN = token !== "";
 
 /** @param {"read" | "subscribe" | "update"} right */
 export function may(right) {

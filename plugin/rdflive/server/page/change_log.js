@@ -15,7 +15,7 @@ const LONGEST = 160;
 export class ChangeLog {
   #prefixes;
   #list = make("ol", { className: "log" });
-  #none = make("p", { className: "quiet" }, "Nothing has changed since you opened this.");
+  #none = make("p", { className: "quiet" }, "No changes yet.");
 
   /** @param {import("./terms.js").Prefixes} prefixes */
   constructor(prefixes) {

@@ -1,10 +1,12 @@
 /** The form for a new subscription: the query, checked during typing, and examples. */
 
-import { PREFIXES } from "./about.js";
+import { PREFIXES, may } from "./about.js";
 import { announce } from "./announce.js";
+import { CopyAs } from "./copy.js";
 import { button, byId, make } from "./elements.js";
 import { EXAMPLES } from "./examples.js";
-import { linkTo, takeLinked } from "./link.js";
+import { takeLinked } from "./link.js";
+import { answerOf } from "./once.js";
 import { PastQueries } from "./past_queries.js";
 import { makeQueryBox } from "./query_box.js";
 import { Problem, explain } from "./server.js";
@@ -16,8 +18,6 @@ import { known as vocabulary } from "./vocabulary.js";
 /** Milliseconds without a key press after which the query is checked. */
 const PAUSE = 400;
 const PREFIX_CHIPS = 60;
-/** Characters of the longest link: the server limits the head of a request to 65,536 bytes. */
-const LONGEST_LINK = 60_000;
 
 /**
  * Sets the form up.
@@ -32,8 +32,11 @@ class Compose {
   /** @type {Awaited<ReturnType<typeof makeQueryBox>>} */ box = /** @type {any} */ (null);
   #desk;
   #regime = /** @type {HTMLSelectElement} */ (byId("entailment"));
-  #tabs = new Tabs(EXAMPLES[0].query, (asked) => this.#show(asked), (asked) => this.#past.add(asked));
+  #tabs = new Tabs(EXAMPLES[0].query, (asked) => this.#turn(asked), (asked) => this.#past.add(asked));
   #past = new PastQueries((asked) => this.#open(asked));
+  #copy = new CopyAs(() => this.#asked());
+  /** The problem of the query, shown once the user has finished typing. */
+  #problem = "";
   #timer = 0;
   /** @type {AbortController | null} */ #checking = null;
 
@@ -58,14 +61,16 @@ class Compose {
       onSubmit,
     });
     // the user may have chosen another tab while the editor was loading
-    if (this.box.text !== this.#tabs.current.query) this.#show(this.#tabs.current);
+    if (this.box.text !== this.#tabs.current.query) this.#turn(this.#tabs.current);
     this.#regime.addEventListener("change", () => this.changed());
     byId("query-label").addEventListener("click", () => this.box.focus());
     byId("compose").addEventListener("submit", (event) => {
       event.preventDefault();
       onSubmit();
     });
-    byId("link").addEventListener("click", () => void this.#link());
+    byId("run-once").hidden = !may("read");
+    byId("run-once").addEventListener("click", () => void this.runOnce());
+    byId("query").addEventListener("focusout", () => setTimeout(() => this.#isTyping || this.#show()));
     byId("examples").append(...EXAMPLES.map(({ title, query }) => chip(title, () => this.replace(query))));
     // the last bound ones belong to the data
     const prefixes = [...PREFIXES].reverse().slice(0, PREFIX_CHIPS);
@@ -86,6 +91,8 @@ class Compose {
   /** Keeps the draft, and checks it after a pause in typing. */
   changed() {
     this.#tabs.change(this.#asked());
+    this.#copy.forget();
+    byId("query-problem").classList.add("past"); // it is about another text, but nothing moves during typing
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.check(), PAUSE);
   }
@@ -97,28 +104,12 @@ class Compose {
   }
 
   /** Shows the query of another tab. @param {Asked} asked */
-  #show({ query, entailment }) {
+  #turn({ query, entailment }) {
     if (!this.box) return; // it starts with the shown tab
+    this.#copy.forget();
     this.box.open(query);
     this.#regime.value = entailment;
     void this.check();
-  }
-
-  /** Shows the link to the query, and copies it if the browser allows that. */
-  async #link() {
-    const field = /** @type {HTMLInputElement} */ (byId("link-text"));
-    const link = linkTo(this.#asked());
-    if (link.length > LONGEST_LINK) return this.#refuse("The query is too long for a link.");
-    field.value = link;
-    byId("link-row").hidden = false;
-    field.select();
-    try {
-      await navigator.clipboard.writeText(field.value);
-      byId("link-done").textContent = "copied";
-      announce("The link is copied.");
-    } catch {
-      byId("link-done").textContent = ""; // selected, to be copied by hand
-    }
   }
 
   /** Puts another query into the field. @param {string} query */
@@ -141,12 +132,28 @@ class Compose {
   /** Checks by the server that the query can be maintained, and shows the result. */
   async check() {
     const signal = this.#newCheck();
-    byId("link-row").hidden = true;
     if (!this.box.text.trim()) return this.#report(null, "");
     try {
       this.#report(null, headOf(await explain(this.#asked(), signal)));
     } catch (error) {
       if (!signal.aborted) this.#report(isOfQuery(error) ? error : null, "");
+    }
+  }
+
+  /** Shows the answer once; for a query that cannot run moves the focus to the error. */
+  async runOnce() {
+    const asked = this.#asked();
+    this.#newCheck();
+    if (!asked.query.trim()) return this.#refuse("Write a query first.");
+    if (asked.entailment) return this.#refuse("Run once has no entailment: choose None, or subscribe.");
+    try {
+      const answer = await answerOf(asked);
+      if (this.box.text === asked.query) this.#report(null, byId("query-form").textContent ?? "");
+      this.#past.add(asked);
+      this.#desk.show(asked, answer);
+    } catch (error) {
+      if (isOfQuery(error) && this.box.text === asked.query) return this.#leadTo(error);
+      this.#refuse(error instanceof Problem ? error.message : "The server was not reached.");
     }
   }
 
@@ -156,7 +163,7 @@ class Compose {
     const place = document.activeElement; // a focus that moves elsewhere meanwhile stays there
     const isSame = () => this.box.text === asked.query; // the user may edit the query, or choose another tab, meanwhile
     this.#newCheck();
-    if (!asked.query.trim()) return this.#refuse("There is no query yet.");
+    if (!asked.query.trim()) return this.#refuse("Write a query first.");
     try {
       const head = headOf(await explain(asked));
       if (isSame()) this.#report(null, head);
@@ -180,7 +187,7 @@ class Compose {
   /** Shows and announces a problem, and moves the focus to its place. @param {Problem} problem */
   #leadTo(problem) {
     const place = this.#report(problem, "");
-    this.#refuse(byId("query-problem").textContent ?? "");
+    this.#refuse(problem.words);
     this.box.goTo(place ?? 0);
   }
 
@@ -189,24 +196,36 @@ class Compose {
   }
 
   /**
-   * Shows a problem and returns its place, or shows the form of the query.
+   * Marks a problem and returns its place, or shows the form of the query. The text of the problem waits for the
+   * end of typing.
    * @param {Problem | null} problem
    * @param {string} form
    */
   #report(problem, form) {
-    const words = byId("query-problem");
-    words.hidden = !problem;
-    words.textContent = problem?.words ?? "";
+    this.#problem = problem?.words ?? "";
+    if (!this.#isTyping) this.#show();
+    else if (byId("query-problem").hidden) byId("query-problem").textContent = this.#problem; // which describes the editor
     byId("query-form").textContent = form;
     return this.box.mark(problem);
+  }
+
+  get #isTyping() {
+    return byId("query").contains(document.activeElement);
+  }
+
+  /** Shows the text of the problem, or removes that of a former one. */
+  #show() {
+    const words = byId("query-problem");
+    words.hidden = !this.#problem;
+    words.textContent = this.#problem;
+    words.classList.remove("past");
   }
 
   /** @param {string} why */
   #refuse(why) {
     this.#newCheck(); // a planned check would remove the text
-    const words = byId("query-problem");
-    words.hidden = false;
-    words.textContent = byId("query-alert").textContent = why;
+    this.#problem = byId("query-alert").textContent = why;
+    this.#show();
   }
 }
 

@@ -36,8 +36,10 @@ export class Connection {
     if (state.name === "waiting") {
       this.#count(state.until);
       this.#clock = setInterval(() => this.#count(state.until), 500);
+    } else if (state.name === "once") {
+      this.#words.textContent = `Ran at ${state.at.toLocaleTimeString()}`;
     } else {
-      this.#words.textContent = { connecting: "connecting …", connected: "connected", ended: "ended" }[state.name];
+      this.#words.textContent = { connecting: "Connecting …", connected: "Connected", ended: "Ended" }[state.name];
     }
     this.#announce(state);
   }
@@ -50,7 +52,7 @@ export class Connection {
   /** @param {number} until */
   #count(until) {
     const seconds = Math.max(0, Math.ceil((until - Date.now()) / 1000));
-    this.#words.textContent = `reconnecting in ${seconds} s`;
+    this.#words.textContent = `Reconnecting in ${seconds} s`;
   }
 
   /** Announces the loss and the return of a connection, but not each try. @param {State} state */

@@ -16,6 +16,8 @@ const MOST = HAS_SHAPES ? 4 : 5;
 /** Holds the open panels, and keeps them in the tab's storage. */
 export class Desk {
   /** @type {Panel[]} */ #panels = [];
+  /** A commit whose change is to be shown, 0 for none. */
+  #sought = 0;
 
   /** Opens the panels of the last time. */
   restore() {
@@ -35,9 +37,35 @@ export class Desk {
    */
   open(asked, isLeading = true) {
     const found = this.#find(asked);
-    if (!found && this.#panels.length >= MOST) return this.#refuse();
+    if (!found && this.#subscribed.length >= MOST) return this.#refuse();
     const panel = found ?? this.#add(asked);
     if (isLeading) panel.focus();
+  }
+
+  /**
+   * Shows an answer without a subscription, in place of the last one of the query.
+   * @param {Asked} asked
+   * @param {any} answer
+   */
+  show(asked, answer) {
+    this.#add({ ...asked, isOnce: true }, this.#find(asked, true), answer).focus();
+  }
+
+  /** Moves the first answer that a commit changes into view. @param {number} commit */
+  seek(commit) {
+    this.#sought = commit;
+    for (const panel of this.#panels) this.#reveal(panel);
+  }
+
+  /** @param {Panel} panel */
+  #reveal(panel) {
+    if (!this.#sought || !panel.hasChangedBy(this.#sought)) return;
+    this.#sought = 0;
+    panel.showChange();
+  }
+
+  get #subscribed() {
+    return this.#panels.filter(({ asked }) => !asked.isOnce);
   }
 
   /** Shows the links of a node. @param {import("./terms.js").Term} term */
@@ -69,21 +97,23 @@ export class Desk {
   }
 
   /** Finds the panel of a query. @param {Asked} asked */
-  #find(asked) {
+  #find(asked, isOnce = false) {
     const wanted = String(form(asked));
-    return this.#panels.find((panel) => String(form(panel.asked)) === wanted);
+    return this.#panels.find((panel) => String(form(panel.asked)) === wanted && Boolean(panel.asked.isOnce) === isOnce);
   }
 
   /**
    * Adds a panel at the top, or in place of another.
    * @param {Asked} asked
    * @param {Panel} [replaced]
+   * @param {any} [answer] of a query that is asked once
    */
-  #add(asked, replaced) {
+  #add(asked, replaced, answer) {
     const panel = new Panel(asked, {
       onClose: (closed) => this.#close(closed),
       onExplore: (from, term) => this.#explore(from, term),
       onChoice: () => this.#keep(),
+      onChange: (changed) => this.#reveal(changed),
     });
     const place = replaced ? this.#panels.indexOf(replaced) : 0;
     this.#panels.splice(place, replaced ? 1 : 0, panel);
@@ -91,7 +121,7 @@ export class Desk {
     else byId("panels").prepend(panel.element);
     replaced?.close();
     this.#changed();
-    panel.open();
+    panel.open(answer);
     return panel;
   }
 
@@ -116,7 +146,7 @@ export class Desk {
 
   #refuse() {
     const words = byId("open-limit");
-    words.textContent = `${MOST} subscriptions are open, the limit of a browser: unsubscribe from one first.`;
+    words.textContent = `${MOST} subscriptions are open, the limit of a browser. Unsubscribe from one first.`;
     words.scrollIntoView({ block: "nearest" });
   }
 
@@ -127,7 +157,7 @@ export class Desk {
   }
 
   #keep() {
-    const asked = this.#panels.map((panel) => panel.asked).reverse();
+    const asked = this.#subscribed.map((panel) => panel.asked).reverse();
     keep("sessionStorage", KEPT, asked);
   }
 }

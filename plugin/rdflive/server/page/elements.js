@@ -30,6 +30,15 @@ export function button(content, onClick, properties = {}) {
 }
 
 /**
+ * Makes a part that is folded at first.
+ * @param {string} title
+ * @param {HTMLElement} content
+ */
+export function folded(title, content) {
+  return make("details", {}, make("summary", {}, title), content);
+}
+
+/**
  * Returns the element with an id.
  * @param {string} id
  * @returns {HTMLElement}

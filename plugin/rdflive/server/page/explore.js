@@ -4,13 +4,14 @@
  */
 
 import { PREFIXES } from "./about.js";
+import { keyOf } from "./pairs.js";
 import { IN_IRI, shorten } from "./terms.js";
 
 /** @typedef {import("./terms.js").Term} Term */
 /** @typedef {import("./panel.js").Asked} Asked */
 
 /** The limit of triples in each direction, the first by the order of their terms. */
-export const MOST = 60;
+const MOST = 60;
 /** An absolute IRI that a query can contain; others in a graph could end the brackets. */
 const WRITABLE = new RegExp(`^[a-z][a-z0-9+.-]*:${IN_IRI}*$`, "iu");
 
@@ -46,6 +47,20 @@ export function around(node, { prefixes, entailment }) {
   ].join("\n");
   const term = { type: node.type, value: node.value };
   return { query, entailment, key: [], node: isBlank ? node.value : "", centre: term, view: "picture" };
+}
+
+/**
+ * Notes that the limit of triples around a node is reached, so there may be more.
+ * @param {Term} centre
+ * @param {import("./answer.js").Answer} answer
+ */
+export function boundOf(centre, answer) {
+  const self = keyOf({ term: centre }, ["term"]);
+  const all = [...answer.rows.values()].filter((row) => row.count > 0);
+  const count = (/** @type {string} */ name) =>
+    all.filter(({ binding }) => keyOf({ term: binding[name] }, ["term"]) === self).length;
+  const shown = ["subject", "object"].filter((name) => count(name) >= MOST);
+  return shown.length ? `First ${MOST} triples with this node as ${shown.join(" and as ")}; there may be more.` : "";
 }
 
 /**

@@ -52,7 +52,7 @@ export class GraphPicture {
     const buttons = [
       button("+", () => this.#picture?.zoom(1.3), named("Larger")),
       button("−", () => this.#picture?.zoom(1 / 1.3), named("Smaller")),
-      button("Fit", () => this.#picture?.fit(), named("Fit all of it")),
+      button("Fit", () => this.#picture?.fit(), named("Fit to view")),
     ];
     const frame = make("div", { className: "picture" }, this.#canvas, make("div", { className: "zoom" }, ...buttons));
     this.element = make("div", {}, frame, this.#note);
@@ -87,7 +87,7 @@ export class GraphPicture {
   async #load() {
     if (this.#isLoading) return;
     this.#isLoading = true;
-    this.#note.textContent = "loading …";
+    this.#note.textContent = "Loading …";
     try {
       const { makePicture } = await import(`./${document.body.dataset.graph}`);
       if (this.#isClosed) return;
@@ -96,7 +96,7 @@ export class GraphPicture {
       this.#picture = makePicture({ parent: this.#canvas, look: this.#look(), isStill, onChoose });
       this.draw();
     } catch (error) {
-      this.#note.textContent = `The picture could not be loaded: ${error instanceof Error ? error.message : error}`;
+      this.#note.textContent = `Could not load the picture: ${error instanceof Error ? error.message : error}`;
       this.#isLoading = false;
     }
   }
@@ -137,9 +137,9 @@ export class GraphPicture {
    */
   #say(nodes, drawn) {
     const all = this.#answer.rows.size;
-    this.#canvas.ariaLabel = `Picture of ${counted(nodes, "node")} and ${counted(drawn, "triple")}; the table has the same as text`;
+    this.#canvas.ariaLabel = `Picture of ${counted(nodes, "node")} and ${counted(drawn, "triple")}; the table has the text`;
     if (all === 0) this.#note.textContent = "No triples.";
-    else if (all > drawn) this.#note.textContent = `${drawn} of ${counted(all, "triple")} are drawn; the table has more.`;
+    else if (all > drawn) this.#note.textContent = `${drawn} of ${counted(all, "triple")} drawn; the table has more.`;
     else this.#note.textContent = "";
   }
 

@@ -1,13 +1,34 @@
 /** The columns that identify the rows of an answer, so that a changed row is one line. */
 
 import { make } from "./elements.js";
+import { Problem } from "./server.js";
+
+/** Milliseconds after which a busy server is asked again. */
+const AGAIN = 3_000;
+
+/**
+ * Returns the key of the query itself, such as that of GROUP BY; undefined if the server does not explain the query.
+ * @param {() => Promise<{key: string[] | null}>} explain
+ * @param {() => boolean} isClosed
+ */
+export async function learnedKey(explain, isClosed) {
+  while (!isClosed()) {
+    try {
+      return (await explain()).key;
+    } catch (error) {
+      // rows are shown without it, and the stream reports the error
+      if (error instanceof Problem && error.status !== 429 && error.status !== 503) return;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    }
+  }
+}
 
 /** A foldable choice of columns. */
 export class KeyChoice {
   #onChoice;
   #words = make("span");
-  #boxes = make("fieldset", {}, make("legend", {}, "Rows with the same terms in these columns are one row that changes:"));
-  #summary = make("summary", {}, "Rows are identified by ", this.#words);
+  #boxes = make("fieldset", {}, make("legend", {}, "Treat rows with equal values in these columns as one row:"));
+  #summary = make("summary", {}, make("span", {}, "Row key: ", this.#words));
   element = make("details", { className: "key", hidden: true }, this.#summary, this.#boxes);
 
   /** @param {(key: string[] | null) => void} onChoice */

@@ -2,10 +2,14 @@
 
 /** @typedef {import("./panel.js").Asked} Asked */
 
-/** Writes the link to a query. @param {Asked} asked */
+/** Characters of the longest link: the server limits the head of a request to 65,536 bytes. */
+const LONGEST = 60_000;
+
+/** Writes the link to a query; "" for one that is too long. @param {Asked} asked */
 export function linkTo({ query, entailment }) {
   const fields = new URLSearchParams(entailment ? { query, entailment } : { query });
-  return `${location.origin}${location.pathname}?${fields}`;
+  const link = `${location.origin}${location.pathname}?${fields}`;
+  return link.length > LONGEST ? "" : link;
 }
 
 /**

@@ -3,17 +3,18 @@
 import { announceChange } from "./announce.js";
 import { Answer, MARKED } from "./answer.js";
 import { ChangeLog } from "./change_log.js";
-import { RateChart } from "./chart.js";
+import { RateChart, ValueChart } from "./chart.js";
 import { Connection } from "./connection.js";
 import { downloadCsv, downloadJson, downloadTurtle } from "./download.js";
-import { button, counted, make } from "./elements.js";
-import { MOST } from "./explore.js";
+import { button, counted, folded, make } from "./elements.js";
+import { boundOf } from "./explore.js";
 import { GraphPicture, canDraw } from "./graph_picture.js";
-import { KeyChoice } from "./key_choice.js";
-import { keyOf } from "./pairs.js";
+import { KeyChoice, learnedKey } from "./key_choice.js";
+import { Once } from "./once.js";
+import { Pause } from "./pause.js";
 import { showPlan } from "./picture.js";
-import { Problem, explain } from "./server.js";
-import { Stream } from "./stream.js";
+import { explain } from "./server.js";
+import { Misfit, Stream } from "./stream.js";
 import { AnswerTable } from "./table.js";
 import { prefixesOf } from "./terms.js";
 import { titleOf } from "./titles.js";
@@ -21,9 +22,10 @@ import { ViewChoice } from "./view_choice.js";
 
 /** @typedef {import("./terms.js").Term} Term */
 /**
- * @typedef {import("./server.js").Question & {rowKey?: string[] | null, centre?: Term, view?: string}} Asked
+ * @typedef {import("./server.js").Question & {rowKey?: string[] | null, centre?: Term, view?: string,
+ *   isOnce?: boolean}} Asked
  *   `rowKey` are the columns that identify rows, undefined for the query's own; `centre` is the explored node;
- *   `view` is "picture" or "table"
+ *   `view` is "picture" or "table"; `isOnce` is true without a subscription
  */
 
 /** Milliseconds between two drawings; drawing takes at most a fifth of the time. */
@@ -31,9 +33,6 @@ const PACE = 60;
 
 /** Pixels of a panel that are enough to see its content. */
 const ENOUGH = 420;
-
-/** Milliseconds after which the key is requested again from a busy server. */
-const AGAIN = 3_000;
 
 let made = 0;
 
@@ -50,23 +49,29 @@ export class Panel {
   #truth = make("p", { className: "truth" });
   #tools = make("div", { className: "row tools", hidden: true });
   #bound = make("p", { className: "bound" });
-  #updates = new RateChart("Updates of the graph");
+  #updates = new RateChart("Updates");
   #deltas = new RateChart("Deltas");
+  #value = new ValueChart();
+  #pause = new Pause((events) => this.#goOn(events));
   #key = new KeyChoice((key) => this.#choose({ rowKey: key }));
   /** @type {HTMLButtonElement} */ #turtle;
   /** @type {Promise<any> | null} */ #explained = null;
   #timer = 0;
   #cost = 0;
   #sequence = 0;
+  /** The first and last commit of the last change. */
+  #commits = [0, 0];
   #changed = "";
   #isArriving = false;
+  #isChanged = false;
   #isKeyKnown = false;
   #isClosed = false;
 
   /**
    * @param {Asked} asked
    * @param {{onClose: (panel: Panel) => void, onExplore: (panel: Panel, term: Term) => void,
-   *   onChoice: () => void}} listener `onChoice` is called after a choice, which `asked` contains
+   *   onChoice: () => void, onChange: (panel: Panel) => void}} listener `onChoice` is called after a choice, which
+   *   `asked` contains, `onChange` after a change is drawn
    */
   constructor(asked, listener) {
     this.asked = asked;
@@ -75,10 +80,7 @@ export class Panel {
     this.id = "";
     this.prefixes = prefixesOf(asked.query);
     this.#listener = listener;
-    this.stream = new Stream(asked, {
-      onEvent: (type, event) => this.#take(type, event),
-      onState: (state) => this.#connection.show(state),
-    });
+    this.stream = this.#source();
     const onExplore = (/** @type {Term} */ term) => listener.onExplore(this, term);
     this.#connection = new Connection(this.title, () => this.stream.retry());
     this.#log = new ChangeLog(this.prefixes);
@@ -95,10 +97,40 @@ export class Panel {
     this.element = this.#layOut();
   }
 
-  /** Starts to follow the query. */
-  open() {
-    void this.stream.run();
-    void this.#learnKey();
+  /** Starts to follow the query, or shows its one answer. @param {any} [answer] */
+  open(answer) {
+    void this.stream.run(answer);
+    if (!this.asked.isOnce) void this.#learnKey();
+  }
+
+  #source() {
+    return new (this.asked.isOnce ? Once : Stream)(this.asked, {
+      onEvent: (type, event) => this.#pause.holds(type, event) || this.#take(type, event),
+      onState: (state) => this.#connection.show(state),
+    });
+  }
+
+  /** Applies the events that were held. @param {[string, any][]} events */
+  #goOn(events) {
+    try {
+      for (const [type, event] of events) this.#take(type, event);
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error;
+      this.stream.close(); // a new stream begins with the whole answer
+      this.stream = this.#source();
+      void this.stream.run();
+    }
+  }
+
+  /** Returns true if the last change includes a commit. @param {number} commit */
+  hasChangedBy(commit) {
+    return this.#commits[0] <= commit && commit <= this.#commits[1];
+  }
+
+  /** Scrolls to the first row that has just changed. */
+  showChange() {
+    const place = this.#isPicture ? this.#picture.element : this.#table.lastChanged ?? this.#truth;
+    place.scrollIntoView({ block: "nearest" });
   }
 
   /** Ends the subscription. */
@@ -132,6 +164,7 @@ export class Panel {
   describe({ deltas, stats }, at) {
     this.#updates.take(stats.updates ?? 0, at);
     this.#deltas.take(deltas, at);
+    this.#value.take(this.#answer);
   }
 
   /** Requests the plan of the query, once for all callers. */
@@ -144,16 +177,8 @@ export class Panel {
   /** Takes the key from the query, such as that of GROUP BY, unless the user has chosen one. */
   async #learnKey() {
     const isUnsaid = this.asked.rowKey === undefined && !this.asked.key?.length && !this.asked.centre;
-    while (isUnsaid && !this.#isClosed) {
-      try {
-        this.#answer.key = (await this.#explain()).key; // the user can choose another afterwards
-        break;
-      } catch (error) {
-        // rows are shown without it, and the stream reports the error
-        if (error instanceof Problem && error.status !== 429 && error.status !== 503) break;
-        await new Promise((resolve) => setTimeout(resolve, AGAIN));
-      }
-    }
+    const key = isUnsaid ? await learnedKey(() => this.#explain(), () => this.#isClosed) : undefined;
+    if (key !== undefined) this.#answer.key = key; // the user can choose another afterwards
     this.#isKeyKnown = true;
     this.#offerKey();
   }
@@ -170,10 +195,12 @@ export class Panel {
     if (type === "initial") this.id = event.subscription ?? "";
     const change = type === "initial" ? this.#answer.begin(event) : this.#answer.take(event);
     const turned = this.#answer.boolean !== before;
-    this.#sequence = event.sequence;
+    this.#sequence = event.sequence ?? 0;
     if (isFirst) this.#offer();
     else if (turned || change.added.length || change.removed.length || change.changed.length) {
       this.#changed = new Date().toLocaleTimeString();
+      this.#commits = [event.initial ? 0 : (event.first_sequence ?? event.sequence), event.sequence];
+      this.#isChanged = true;
       if (turned) this.#log.entry(nameOf(event), this.#words());
       else this.#log.add(nameOf(event), change);
       announceChange(this.title, change, this.#words());
@@ -227,31 +254,21 @@ export class Panel {
     else if (isPicture) this.#picture.draw();
     else this.#table.draw();
     this.#facts.textContent = this.#factsNow().join(" · ");
-    this.#bound.textContent = this.#boundNow();
+    this.#bound.textContent = this.asked.centre ? boundOf(this.asked.centre, this.#answer) : "";
+    this.#value.take(this.#answer);
     if (this.#isArriving) this.#reveal();
     this.#isArriving = false;
+    if (this.#isChanged) this.#listener.onChange(this);
+    this.#isChanged = false;
     this.#cost = performance.now() - start;
     if (isMarked) this.#timer = setTimeout(() => this.#draw(), Math.max(MARKED / 4, 4 * this.#cost));
   }
 
   #factsNow() {
-    const facts = [this.#answer.form, this.#words(), `sequence ${this.#sequence}`];
-    if (this.asked.entailment) facts.push(`entailment ${this.asked.entailment.toUpperCase()}`);
+    const facts = [this.#words(), ...(this.asked.isOnce ? [] : [`sequence ${this.#sequence}`])];
+    if (this.asked.entailment) facts.push(`${this.asked.entailment.toUpperCase()} entailment`);
     if (this.#changed) facts.push(`last change ${this.#changed}`);
     return facts;
-  }
-
-  /** Notes for an explored node that the limit of triples is reached, so there may be more. */
-  #boundNow() {
-    const { centre } = this.asked;
-    if (!centre) return "";
-    const self = keyOf({ term: centre }, ["term"]);
-    const all = [...this.#answer.rows.values()].filter((row) => row.count > 0);
-    const count = (/** @type {string} */ name) =>
-      all.filter(({ binding }) => keyOf({ term: binding[name] }, ["term"]) === self).length;
-    const full = ["subject", "object"].filter((name) => count(name) >= MOST);
-    const shown = full.map((name) => `${MOST} triples with this node as ${name}`);
-    return full.length ? `Shown are ${shown.join(" and ")}; there may be more.` : "";
   }
 
   #words() {
@@ -262,49 +279,41 @@ export class Panel {
   #layOut() {
     const id = `panel-${++made}`;
     const heading = make("h3", { id, tabIndex: -1 }, this.title);
-    const close = button("Unsubscribe", () => this.#listener.onClose(this));
-    close.ariaLabel = `Unsubscribe from ${this.title}`;
+    const { isOnce } = this.asked;
+    const close = button(isOnce ? "Close" : "Unsubscribe", () => this.#listener.onClose(this));
+    close.ariaLabel = isOnce ? `Close ${this.title}` : `Unsubscribe from ${this.title}`;
+    const again = isOnce ? button("Run again", () => this.stream.retry()) : this.#pause.element;
     const json = button("JSON", () => downloadJson(this.#answer));
     const csv = button("CSV", () => downloadCsv(this.#answer));
-    const download = make("div", { className: "row" }, "Download", json, csv, this.#turtle);
+    const download = make("div", { className: "row" }, make("span", { className: "word" }, "Download"), json, csv, this.#turtle);
     this.#tools.append(this.#views.element, this.#table.filter, this.#key.element, download);
     const plan = make("div");
     const explained = folded("Plan", plan);
     const isPlanned = () => plan.hasChildNodes() && !plan.querySelector(".problem");
     explained.addEventListener("toggle", () => explained.open && !isPlanned() && showPlan(plan, this.asked.query, this.#explain()));
-    explained.open = !this.asked.centre && matchMedia("(min-width: 60rem)").matches;
     const query = make("pre", { tabIndex: 0, role: "region", "aria-label": "Query" }, this.asked.query);
     return make(
       "article",
       { className: "card panel", "aria-labelledby": id },
-      make("header", {}, heading, this.#connection.element, close),
+      make("header", {}, heading, this.#connection.element, again, close),
       this.#connection.details,
       this.#facts,
       this.#tools,
       this.#bound,
       this.#truth,
+      this.#value.element,
       this.#table.element,
       this.#picture.element,
       make("div", { className: "charts" }, this.#updates.element, this.#deltas.element),
-      folded("Query", query),
-      explained,
-      folded("Latest changes", this.#log.element),
+      make("div", { className: "lists" }, folded("Changes", this.#log.element), folded("Query", query), explained),
     );
   }
 }
 
 /** @param {{sequence: number, first_sequence?: number, initial: boolean}} event */
 function nameOf({ sequence, first_sequence: first = sequence, initial }) {
-  if (initial) return `while away, up to ${sequence}`;
+  if (initial) return `while offline, up to ${sequence}`;
   return first < sequence ? `${first} to ${sequence}` : `${sequence}`;
-}
-
-/**
- * @param {string} title
- * @param {HTMLElement} content
- */
-function folded(title, content) {
-  return make("details", {}, make("summary", {}, title), content);
 }
 
 /** @param {HTMLElement} element */

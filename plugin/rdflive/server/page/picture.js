@@ -1,11 +1,8 @@
 /** The plan of a query as a picture and as text. */
 
 import { withEdges } from "./edges.js";
-import { make } from "./elements.js";
+import { button, folded, make } from "./elements.js";
 import { prefixesOf, shortenAll } from "./terms.js";
-
-/** The smallest scale of the drawing to fit; a wider drawing scrolls. */
-const SMALLEST = 0.75;
 
 /**
  * Fills `place` with the explanation of a query.
@@ -14,7 +11,7 @@ const SMALLEST = 0.75;
  * @param {Promise<{svg: string, text: string}>} explained
  */
 export async function showPlan(place, query, explained) {
-  place.replaceChildren(make("p", { className: "quiet" }, "loading …"));
+  place.replaceChildren(make("p", { className: "quiet" }, "Loading …"));
   try {
     const { svg, text } = await explained;
     const shortened = shortenAll(text, prefixesOf(query));
@@ -22,12 +19,15 @@ export async function showPlan(place, query, explained) {
     // as an image, nothing in the drawing can run or load anything
     const src = `data:image/svg+xml,${encodeURIComponent(svg.toWellFormed())}`;
     const image = make("img", { src, alt: "The plan as a picture; the text below has the same content." });
-    const frame = { className: "plan", tabIndex: 0, role: "region", "aria-label": "The plan as a picture" };
-    void image.decode().then(() => (image.style.minWidth = `${SMALLEST * image.naturalWidth}px`));
-    const shown = withEdges(make("div", frame, image));
-    place.replaceChildren(shown, make("details", {}, make("summary", {}, "As text"), words));
+    const resize = () => frame.classList.toggle("large");
+    const frame = make(
+      "div",
+      { className: "plan", tabIndex: 0, role: "region", "aria-label": "The plan as a picture" },
+      button(image, resize, { title: "Fit or full size" }),
+    );
+    place.replaceChildren(withEdges(frame), folded("As text", words));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    place.replaceChildren(make("p", { className: "problem" }, `The plan could not be loaded: ${why}`));
+    place.replaceChildren(make("p", { className: "problem" }, `Could not load the plan: ${why}`));
   }
 }

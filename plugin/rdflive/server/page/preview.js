@@ -17,11 +17,11 @@ const ROWS = 3;
  * @param {any} preview
  */
 export function summed({ added, removed, refused }) {
-  if (refused) return "Nothing was changed. The update would be refused.";
-  if (!added) return "Nothing was changed. The update would be done.";
-  if (added.length + removed.length === 0) return "Nothing was changed, and the update would change nothing.";
+  if (refused) return "Preview: the update would be refused.";
+  if (!added) return "Preview: the update would run.";
+  if (added.length + removed.length === 0) return "Preview: no changes.";
   const words = [added.length && `add ${counted(added.length, "quad")}`, removed.length && `remove ${counted(removed.length, "quad")}`];
-  return `Nothing was changed. The update would ${words.filter(Boolean).join(" and ")}.`;
+  return `Preview: would ${words.filter(Boolean).join(" and ")}.`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The field for a query: CodeMirror if the package contains it, else a plain text field. */
 
 import { completionsAt } from "./completion.js";
-import { make } from "./elements.js";
+import { byId, make } from "./elements.js";
 import { known } from "./vocabulary.js";
 
 /** @typedef {{text: string, open: (text: string) => void, mark: (from: number | null, to: number, message: string) => void,
@@ -44,12 +44,12 @@ class QueryBox {
   }
 
   /**
-   * Marks the place of a problem, and returns its offset; `line` and `column` count from 1, 0 for no place.
+   * Marks the place of a problem, and returns its offset; `line` and `column` count from 1. Returns null for no place.
    * @param {{line: number, column: number, message: string} | null} problem
    */
   mark(problem) {
     if (!problem?.line) {
-      this.#field.mark(null, 0, problem?.message ?? "");
+      this.#field.mark(problem ? 0 : null, 0, problem?.message ?? ""); // at the first line
       return null;
     }
     const from = offsetOf(this.text, problem.line, problem.column);
@@ -115,6 +115,7 @@ function makePlainField(parent, attributes, { text, onChange, onSubmit }) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSubmit();
   });
   parent.append(area);
+  byId("plain-note").hidden = false;
   return {
     get text() {
       return area.value;

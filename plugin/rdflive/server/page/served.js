@@ -40,13 +40,13 @@ export class Served {
     try {
       const described = await subscriptions();
       state.dataset.state = "connected";
-      state.textContent = "server reached";
+      state.textContent = "Connected";
       // the validation has its own place
       this.#draw(described.filter(({ id }) => id !== "validation"));
       this.#onNews(described);
     } catch (error) {
       state.dataset.state = "waiting";
-      state.textContent = error instanceof Problem ? error.message : "server not reached";
+      state.textContent = error instanceof Problem ? error.message : "Not connected";
     }
   }
 
@@ -102,7 +102,7 @@ function summed(described, mine) {
   const here = described.filter(({ id, clients }) => clients > 0 && mine.has(id)).length; // a panel may have lost its connection
   const clients = described.reduce((sum, one) => sum + one.clients, 0);
   const words = [counted(described.length, "query", "queries"), counted(clients, "subscription")];
-  if (here > 0) words.push(`${here} of them here`);
+  if (here > 0) words.push(`${here} here`);
   return words.join(", ");
 }
 
@@ -112,7 +112,7 @@ function summed(described, mine) {
  * @param {boolean} isMine
  */
 function subscribed(clients, isMine) {
-  const words = clients === 0 ? "no subscribers" : `${clients.toLocaleString("en")} subscribed`;
+  const words = clients === 0 ? "no subscribers" : counted(clients, "subscriber");
   if (!isMine || clients === 0) return words;
-  return clients === 1 ? "only you subscribed" : `${words}, you too`;
+  return clients === 1 ? "only you" : `${words}, you included`;
 }

@@ -14,7 +14,7 @@ export const HERE = new URL("..", import.meta.url);
 
 /**
  * @typedef {{name: "connecting" | "connected"} | {name: "waiting", until: number, why: string}
- *   | {name: "ended", why: string}} State `until` is in milliseconds, as `Date.now()`
+ *   | {name: "ended", why: string} | {name: "once", at: Date}} State `until` is in milliseconds, as `Date.now()`
  */
 
 /** Follows `/subscribe` for one query, or `/validation`, until it is closed or the server ends it. */

@@ -63,6 +63,11 @@ export class AnswerTable {
     this.element = make("div", {}, withEdges(this.#scroller), this.#note);
   }
 
+  /** The first shown row that has just changed. */
+  get lastChanged() {
+    return this.#body.querySelector("tr:is(.came, .changed)") ?? this.#body.querySelector("tr.went");
+  }
+
   /** Updates the rows in the page. */
   draw() {
     if (this.#head.childElementCount === 0) this.#drawHead();
@@ -129,7 +134,7 @@ export class AnswerTable {
   /** @param {number} found */
   #noteOf(found) {
     const columns = this.#answer.vars.length;
-    const rest = `The first ${COLUMNS} of ${counted(columns, "column")}; the filter and the download include all.`;
+    const rest = `First ${COLUMNS} of ${counted(columns, "column")}; filter and downloads use all.`;
     return [this.#rowsNote(found), columns > COLUMNS ? rest : ""].filter(Boolean).join(" ");
   }
 
@@ -138,9 +143,9 @@ export class AnswerTable {
     const all = this.#answer.rows.size;
     const most = this.#most();
     if (all === 0) return "No rows.";
-    if (found === 0) return `None of ${counted(all, "row")} matches the filter.`;
-    if (found > most) return `The first ${most} of ${counted(found, "row")}; filter to find others.`;
-    return found < all ? `${counted(found, "row")} of ${all.toLocaleString("en")} match the filter.` : "";
+    if (found === 0) return "No matching rows.";
+    if (found > most) return `First ${most} of ${counted(found, "row")}; filter to find others.`;
+    return found < all ? `${found.toLocaleString("en")} of ${counted(all, "row")} match.` : "";
   }
 
   #found() {

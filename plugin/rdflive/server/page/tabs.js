@@ -1,6 +1,6 @@
 /** The tabs of the editor, each with a query. */
 
-import { button, byId } from "./elements.js";
+import { button, byId, make } from "./elements.js";
 import { isAsked, keep, kept } from "./storage.js";
 import { titleOf } from "./titles.js";
 
@@ -33,7 +33,6 @@ export class Tabs {
     this.#all = this.isNew ? [{ query: first, entailment: "" }] : all;
     this.#current = Math.min(Math.max(0, Number(found?.current) || 0), this.#all.length - 1);
     byId("tab-new").addEventListener("click", () => this.open({ query: "", entailment: "" }));
-    byId("tab-close").addEventListener("click", () => this.#close());
     byId("tabs").addEventListener("keydown", (event) => this.#press(event));
     this.#draw();
   }
@@ -65,10 +64,12 @@ export class Tabs {
     this.#show(index);
   }
 
-  #close() {
-    this.#gone(this.#all.splice(this.#current, 1)[0]);
+  /** @param {number} index */
+  #close(index) {
+    this.#gone(this.#all.splice(index, 1)[0]);
     if (this.#all.length === 0) this.#all.push({ query: "", entailment: "" });
-    this.#show(Math.min(this.#current, this.#all.length - 1));
+    const isAfter = index < this.#current || this.#current === this.#all.length;
+    this.#show(isAfter ? this.#current - 1 : this.#current);
     this.#focus();
   }
 
@@ -87,7 +88,7 @@ export class Tabs {
       ["End", last],
     ]);
     const place = places.get(event.key);
-    if (event.key === "Delete") this.#close();
+    if (event.key === "Delete") this.#close(this.#current);
     else if (place !== undefined) this.#show(place);
     else return;
     event.preventDefault();
@@ -103,7 +104,7 @@ export class Tabs {
   }
 
   #focus() {
-    /** @type {HTMLElement} */ (byId("tabs").children[this.#current]).focus();
+    byId(`tab-${this.#current}`).focus();
   }
 
   #keep() {
@@ -121,7 +122,7 @@ export class Tabs {
         this.#show(index);
         this.#focus(); // the clicked button is drawn again
       };
-      return button(title, choose, {
+      const tab = button(title, choose, {
         id: `tab-${index}`,
         role: "tab",
         tabIndex: isShown ? 0 : -1,
@@ -129,8 +130,14 @@ export class Tabs {
         "aria-selected": String(isShown),
         "aria-controls": "query",
       });
+      const name = `Close ${title}`;
+      const close = button("×", () => this.#close(index), { className: "close", title: name, "aria-label": name });
+      close.tabIndex = isShown ? 0 : -1;
+      return make("span", { className: "tab" }, tab, close);
     });
     byId("tabs").replaceChildren(...tabs);
+    // a tablist may contain tabs only, but each of these has its button
+    byId("tablist").setAttribute("aria-owns", this.#all.map((_, index) => `tab-${index}`).join(" "));
     byId("query").setAttribute("aria-labelledby", `tab-${this.#current}`);
     tabs[this.#current].scrollIntoView({ block: "nearest", inline: "nearest" });
   }

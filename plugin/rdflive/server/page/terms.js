@@ -113,8 +113,13 @@ export function rankOf(term) {
   if (!term) return [0, ""];
   if (term.type === "bnode") return [1, String(term.value)];
   if (term.type === "uri") return [2, String(term.value)];
-  const number = isNumber(term) ? Number(String(term.value).replace("INF", "Infinity")) : NaN;
+  const number = numberOf(term);
   return Number.isNaN(number) ? [4, JSON.stringify(term.value)] : [3, number];
+}
+
+/** Returns the value of a number, NaN for other terms. @param {Term} term */
+export function numberOf(term) {
+  return isNumber(term) ? Number(String(term.value).replace("INF", "Infinity")) : NaN;
 }
 
 /** Returns true for a literal with a numeric datatype and form. @param {Term} term */

@@ -6,27 +6,44 @@ import { elementsOf, refusal, summed } from "./preview.js";
 import { Problem, preview, update } from "./server.js";
 import { keep, kept } from "./storage.js";
 import { prefixesOf } from "./terms.js";
+import { known } from "./vocabulary.js";
 
 const DRAFT = "rdflive.update";
 const TEXT = "INSERT DATA {\n  \n}\n";
 
-/** Shows the form; its editor is loaded when the form is opened. */
-export function setUpUpdates() {
+/**
+ * Shows the form; its editor is loaded when the form is opened. Returns a function that opens the form with an update.
+ * @param {(commit: number) => void} onDone called with a commit that includes an update
+ */
+export function setUpUpdates(onDone) {
   const card = /** @type {HTMLDetailsElement} */ (byId("update-card"));
   card.hidden = false;
-  card.addEventListener("toggle", () => card.open && void UpdateForm.make(), { once: true });
+  /** @type {Promise<UpdateForm> | null} */
+  let made = null;
+  const open = () => (made ??= UpdateForm.make(onDone));
+  card.addEventListener("toggle", () => card.open && void open());
+  return async (/** @type {string} */ text) => {
+    card.open = true;
+    (await open()).offer(text);
+  };
 }
 
 class UpdateForm {
   #box;
+  #onDone;
   #isSending = false;
 
-  /** @param {Awaited<ReturnType<typeof makeQueryBox>>} box */
-  constructor(box) {
+  /**
+   * @param {Awaited<ReturnType<typeof makeQueryBox>>} box
+   * @param {(commit: number) => void} onDone
+   */
+  constructor(box, onDone) {
     this.#box = box;
+    this.#onDone = onDone;
   }
 
-  static async make() {
+  /** @param {(commit: number) => void} onDone */
+  static async make(onDone) {
     const draft = kept("sessionStorage", DRAFT);
     const box = await makeQueryBox(byId("update"), {
       text: typeof draft === "string" ? draft : TEXT,
@@ -35,13 +52,20 @@ class UpdateForm {
       onChange: () => form.#change(),
       onSubmit: () => void form.#send(),
     });
-    const form = new UpdateForm(box);
+    const form = new UpdateForm(box, onDone);
     byId("update-label").addEventListener("click", () => box.focus());
     byId("update-form").addEventListener("submit", (event) => {
       event.preventDefault();
       void form.#send();
     });
     byId("update-preview").addEventListener("click", () => void form.#preview());
+    return form;
+  }
+
+  /** Writes an update, unless the user has written one, and moves the focus there. @param {string} text */
+  offer(text) {
+    if ([TEXT.trim(), ""].includes(this.#box.text.trim())) this.#box.text = text;
+    this.#box.focus();
   }
 
   #change() {
@@ -51,19 +75,21 @@ class UpdateForm {
 
   async #send() {
     const text = this.#box.text;
-    if (!text.trim()) return this.#say("There is no update yet.");
+    if (!text.trim()) return this.#say("Write an update first.");
     if (this.#isSending) return; // an update must not be sent twice
-    await this.#ask("updating …", "The server was not reached: it is not known if the update was done.", async () => {
+    await this.#ask("Updating …", "The server was not reached. The update may or may not have run.", async () => {
       const sequence = await update(text);
-      this.#show(null, sequence ? `Done: the graph is at commit ${sequence}.` : "Done.");
+      this.#show(null, sequence ? `Done, commit ${sequence}.` : "Done.");
+      known.forget();
+      this.#onDone(Number(sequence));
     });
   }
 
   async #preview() {
     const text = this.#box.text;
-    if (!text.trim()) return this.#say("There is no update yet.");
+    if (!text.trim()) return this.#say("Write an update first.");
     if (this.#isSending) return;
-    await this.#ask("previewing …", "The server was not reached.", async () => {
+    await this.#ask("Loading the preview …", "The server was not reached.", async () => {
       const changes = await preview(text);
       if (this.#box.text !== text) return this.#show(null); // the text has changed meanwhile
       this.#show(null, summed(changes));

@@ -7,6 +7,7 @@ import { byId, counted, make } from "./elements.js";
 import { isExplorable } from "./explore.js";
 import { keyOf } from "./pairs.js";
 import { localName, partsOf } from "./results.js";
+import { keep, kept } from "./storage.js";
 import { Stream } from "./stream.js";
 import { elementOf, prefixesOf, textOf } from "./terms.js";
 
@@ -17,6 +18,7 @@ import { elementOf, prefixesOf, textOf } from "./terms.js";
 /** @typedef {{element: HTMLDetailsElement, name: HTMLElement, facts: HTMLElement, list: HTMLUListElement, rest: HTMLElement,
  *   foci: Map<string, FocusEntry>}} ShapeEntry */
 
+const KEPT = "rdflive.validation";
 /** Milliseconds between two drawings. */
 const PACE = 60;
 /** The most shown shapes, focus nodes of a shape, and results of a focus node. */
@@ -46,8 +48,11 @@ export class Validation {
       onState: (state) => this.#connection.show(state),
     });
     this.#connection = new Connection("Validation", () => this.#stream.retry());
-    byId("validation").querySelector("header")?.append(this.#connection.element);
-    byId("validation-facts").before(this.#connection.details);
+    byId("validation-facts").after(this.#connection.element);
+    byId("validation").append(this.#connection.details);
+    const fold = /** @type {HTMLDetailsElement} */ (byId("validation-fold"));
+    fold.open = kept("localStorage", KEPT) === true;
+    fold.addEventListener("toggle", () => keep("localStorage", KEPT, fold.open));
     byId("validation").hidden = false;
     this.#place.addEventListener("keydown", (event) => this.#goOn(event));
     this.#place.addEventListener("focusin", ({ target }) => {
@@ -106,7 +111,7 @@ export class Validation {
   /** @param {ReturnType<Validation["#grouped"]>} groups */
   #facts(groups) {
     const rows = [...this.#answer.rows.values()].filter((row) => row.count > 0);
-    if (rows.length === 0) return ["Conforms: there are no results", ...this.#when()];
+    if (rows.length === 0) return ["Conforms", ...this.#when()];
     const bySeverity = new Map();
     for (const { binding, count } of rows) {
       const name = localName(binding.severity);

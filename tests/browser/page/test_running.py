@@ -1,0 +1,146 @@
+"""Queries that run once, answers that pause, and numbers over time."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+
+import pytest
+
+from support.axe import violations
+from support.browser import LATE, Page, Watched, expect, rows_of, subscribe, write
+from support.served import RAILWAY, Served
+
+PREFIX = "PREFIX : <http://example.org/> "
+COUNT = f"# How many\n{PREFIX}SELECT (COUNT(?train) AS ?trains) {{ ?train a :Train }}"
+
+
+def run_once(page: Page, query: str) -> None:
+    write(page, query)
+    page.get_by_role("button", name="Run once").click()
+    panel = page.locator("article").first
+    expect(panel.locator("h3")).to_be_focused()
+    expect(panel.locator("header .state")).to_contain_text("Ran at ")
+    expect(panel.locator(".facts")).not_to_be_empty()
+
+
+def test_query_runs_once(page: Page, served: Served) -> None:
+    """No subscription is made, and the answer stands until it is run again; a reload forgets it."""
+    run_once(page, LATE.replace("Late", "Once late"))
+    panel = page.locator("article").first
+    assert [minutes for _, minutes in rows_of(panel)] == ["4", "7"]
+    assert b"Once late" not in urllib.request.urlopen(f"{served.url}subscriptions").read()
+    served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
+    page.wait_for_timeout(500)
+    expect(panel.locator("tbody tr")).to_have_count(2)
+    panel.get_by_role("button", name="Run again").click()
+    expect(panel.locator("tbody tr")).to_have_count(3)
+    expect(panel.locator("tr.came")).to_contain_text("9")
+    assert violations(page) == []
+    subscribe(page, LATE.replace("Late", "Once late"))
+    expect(page.locator("article")).to_have_count(2)
+    page.reload()
+    expect(page.locator("article")).to_have_count(1)
+    expect(page.locator("article header .state")).to_have_text("Connected")
+
+
+def test_all_forms_run_once(page: Page, served: Served) -> None:
+    """Also those that cannot be subscribed to, with every kind of term."""
+    served.update(
+        PREFIX
+        + """DROP ALL ; INSERT DATA {
+        :a :p <http://example.org/%20> , "tab\\t \\"quoted\\" \\\\ é 🚆"@en-GB , 4.50 , _:b ,
+        "x > y"^^<urn:d> }"""
+    )
+    run_once(page, "ASK { ?a ?b ?c }")
+    expect(page.locator("article").first.locator(".truth")).to_have_text("yes")
+    run_once(page, PREFIX + "SELECT ?o { :a :p ?o FILTER(!isBlank(?o)) }")
+    selected = rows_of(page.locator("article").first)
+    assert len(selected) == 4
+    run_once(page, PREFIX + "CONSTRUCT { :a :p ?o } { :a :p ?o FILTER(!isBlank(?o)) }")
+    assert sorted([row[2]] for row in rows_of(page.locator("article").first)) == selected
+    run_once(page, PREFIX + "DESCRIBE :a")
+    expect(page.locator("article").first.locator(".facts")).to_have_text("5 triples")
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [("SELECT {", "line 1"), (" ", "Write a query first."), ("ASK { ?a ten:b ?c }", "line 1, column 10")],
+)
+def test_query_that_cannot_run_is_explained(page: Page, watched: Watched, query: str, words: str) -> None:
+    """At the editor, as for a subscription."""
+    watched.allow("status of 400")
+    write(page, query)
+    page.get_by_role("button", name="Run once").click()
+    expect(page.locator("#query-problem")).to_be_visible()
+    expect(page.locator("#query-problem")).to_contain_text(re.compile(words, re.I))
+    expect(page.locator("article")).to_have_count(0)
+
+
+def test_entailment_needs_a_subscription(page: Page) -> None:
+    """The server answers single queries without it, so the page does not pretend to."""
+    write(page, LATE)
+    page.get_by_label("Entailment").select_option("rdfs")
+    page.get_by_role("button", name="Run once").click()
+    expect(page.locator("#query-problem")).to_have_text(
+        "Run once has no entailment: choose None, or subscribe."
+    )
+    expect(page.locator("article")).to_have_count(0)
+
+
+def test_answer_stands_still_while_paused(page: Page, served: Served) -> None:
+    """Changes are counted meanwhile; resuming applies and marks them all."""
+    panel = subscribe(page)
+    panel.get_by_role("button", name="Pause").click()
+    before = rows_of(panel)
+    served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
+    expect(panel.get_by_role("button", name="Resume · 1 change", exact=True)).to_be_visible()
+    served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T1 :delay 5 }")
+    resume = panel.get_by_role("button", name="Resume · 2 changes")
+    expect(resume).to_be_visible()
+    assert rows_of(panel) == before
+    assert violations(page) == []
+    resume.click()
+    expect(panel.locator("tr.came")).to_have_count(2)
+    expect(panel.get_by_role("button", name="Pause")).to_be_visible()
+    assert [minutes for _, minutes in rows_of(panel)] == ["5", "7", "9"]
+    served.update(PREFIX + "DELETE DATA { :T3 :delay 9 }")
+    expect(panel.locator("tbody tr")).to_have_count(2)
+
+
+def test_paused_answer_survives_a_restart(page: Page, watched: Watched) -> None:
+    """The whole answer that comes after a lost connection waits too."""
+    watched.allow("net::ERR|Failed to load|network error")
+    with Served() as own:
+        own.update(RAILWAY)
+        page.goto(own.url)
+        panel = subscribe(page)
+        panel.get_by_role("button", name="Pause").click()
+        own.kill()
+        expect(panel.locator("header .state")).to_contain_text("Reconnecting in")
+        own.start()
+        own.update(PREFIX + "INSERT DATA { :T9 :delay 1 }")
+        expect(panel.locator("header .state")).to_have_text("Connected")
+        expect(panel.locator("tbody tr")).to_have_count(2)
+        panel.get_by_role("button", name="Resume").click()
+        expect(panel.locator("tbody tr:not(.gone)")).to_have_count(1)
+
+
+def test_number_has_a_chart(page: Page, served: Served) -> None:
+    """A count is drawn as steps once it changes, with the same as text; other answers have none."""
+    panel = subscribe(page, COUNT)
+    chart = panel.locator(".chart", has_text="?trains")
+    expect(chart).to_have_count(0)
+    served.update(PREFIX + "INSERT DATA { :T4 a :Train . :T5 a :Train }")
+    expect(chart.locator("figcaption")).to_contain_text("?trains 5 lowest 3, highest 5 since ")
+    served.update(PREFIX + "DELETE DATA { :T1 a :Train }")
+    expect(chart.locator("figcaption")).to_contain_text("?trains 4 lowest 3, highest 5")
+    line = chart.locator(".line").get_attribute("d") or ""
+    heights = [point.split()[1] for point in line.removeprefix("M").split("L")]
+    assert heights[0::2] == heights[1::2]  # each value is level until the next one
+    assert len(set(heights)) == 3
+    assert violations(page) == []
+    late = subscribe(page)
+    served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
+    expect(late.locator("tbody tr")).to_have_count(3)
+    expect(late.locator(".chart", has_text="?minutes")).to_have_count(0)
