@@ -16,6 +16,7 @@ import pytest
 import rdflib
 from rdflib import XSD, Graph, Literal, URIRef, Variable
 from rdflib.plugins.sparql import operators, prepareQuery
+from rdflib.plugins.sparql.sparql import SPARQLError
 
 import rdflive
 from rdflive.query.expressions import Expression, numbered, registry
@@ -197,6 +198,75 @@ def test_errors_of_a_registered_function_are_errors_of_sparql() -> None:
         assert found == ([3] if test[0] == "<" else [])
     own = sorted((o.toPython(), x and x.toPython()) for o, x in graph.query(text))
     assert own == [(n, "x" if n == 3 else None) for n in range(1, 9)]
+
+
+def broken(term: Any) -> Literal:
+    raise KeyError(term.toPython())
+
+
+def raw(expression: Any, _: Any) -> Any:
+    return broken(expression.expr[0])
+
+
+def valueless(_: Any) -> Any:
+    raise SPARQLError("it has no value")
+
+
+@pytest.mark.parametrize("make", [Graph, rdflive.LiveStore])
+def test_an_exception_of_a_function_is_logged_once(make: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A mistake in a function would otherwise look like a query without answers."""
+    graph = make()
+    graph.update("INSERT DATA { <urn:1> <urn:p> 1 . <urn:2> <urn:p> 2 }")
+    name = f"urn:broken:{make.__name__}"
+    text = f"SELECT ?o ?x {{ ?s <urn:p> ?o BIND(<{name}>(?o) AS ?x) }}"
+    rdflive.register_function(name, broken)
+    with rdflive.subscribe(graph, text):
+        graph.update("INSERT DATA { <urn:3> <urn:p> 3 }")
+    (record,) = caplog.records
+    assert re.fullmatch(
+        rf"<{name}>\(\?o\) has no value in some rows: the function raised KeyError: [12]", record.getMessage()
+    )
+    rdflive.register_function(name, lambda term: 5)  # it is another function now
+    with rdflive.subscribe(graph, text):
+        assert caplog.messages[1:] == [
+            f"<{name}>(?o) has no value in some rows: the function raised TypeError: "
+            "it returned 5, which is not a term"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("function", "is_raw", "logged"), [(broken, False, 1), (raw, True, 1), (valueless, False, 0)]
+)
+def test_exceptions_of_functions_of_rdflib_are_logged(
+    function: Any, is_raw: bool, logged: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """But not its SPARQLError, by which a function says that it has no value."""
+    name = URIRef(f"urn:rdflib:{function.__name__}")
+    operators.register_custom_function(name, function, raw=is_raw)
+    assert values(numbers(1), f"SELECT ?o {{ ?s <urn:p> ?o FILTER(<{name}>(?o)) }}") == []
+    assert len(caplog.records) == logged
+
+
+def test_a_function_without_a_value_is_no_mistake(caplog: pytest.LogCaptureFixture) -> None:
+    """None and SPARQLError say so, as do functions of GeoSPARQL for what is no geometry."""
+    rdflive.register_function("urn:none", lambda term: None)
+    rdflive.register_function("urn:valueless", valueless)
+    for call in ("<urn:none>(?o)", "<urn:valueless>(?o)", "geof:dimension(?s)"):
+        assert values(numbers(1), f"{GEO} SELECT ?o {{ ?s <urn:p> ?o FILTER({call}) }}") == []
+    assert caplog.records == []
+
+
+def test_a_call_with_other_arguments_than_the_function_takes_is_refused() -> None:
+    """It would be an error in every row."""
+    rdflive.register_function("urn:two", lambda one, other: one)
+    operators.register_custom_function(URIRef("urn:own"), lambda one, other: one)
+    for name in ("urn:two", "urn:own"):
+        text = f"SELECT ?s {{ ?s <urn:p> ?o FILTER(<{name}>(?o)) }}"
+        with pytest.raises(
+            rdflive.UnsupportedQueryError, match="cannot take the arguments of this call: missing"
+        ):
+            rdflive.subscribe(Graph(), text)
+        rdflive.explain(text.replace("(?o))", "(?o, 1))"))
 
 
 @pytest.mark.parametrize("case", range(rounds(40)))

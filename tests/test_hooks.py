@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,10 @@ from rdflib.plugins.stores.memory import Memory
 
 import rdflive
 from rdflive import feeds
+from rdflive.cli import targets
+from rdflive.cli.targets import sink_choices
 from rdflive.plugins import hookspecs, manager
+from rdflive.sinks import SinkChoice
 from rdflive.testing.operations import World
 from rdflive.testing.quads import QuadWatch
 from support.shared import ROOT
@@ -79,6 +82,16 @@ def test_hook_rdflive_rule_sets() -> None:
         assert len(list(subscription.answers())) == 1
     with pytest.raises(rdflive.RuleError, match="'mine' is not a rule set"):
         rdflive.subscribe(graph, query, rules="mine")
+
+
+def test_hook_rdflive_sinks() -> None:
+    """A sink from a plugin joins those of rdflive, which come by the hook too."""
+    mine = SinkChoice("mine", "for a test", lambda _: nullcontext(print))
+    own = list(sink_choices())
+    with plugged(rdflive_sinks=lambda: [mine]):
+        assert sink_choices()["mine"] is mine
+        assert sorted(sink_choices()) == sorted([*own, "mine"])
+    assert list(sink_choices()) == own == [choice.name for choice in targets.rdflive_sinks()]
 
 
 def test_hook_rdflive_endpoint() -> None:

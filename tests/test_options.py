@@ -38,6 +38,15 @@ def test_help_lists_every_option_with_its_default(function: Any, names: set[str]
     }
 
 
+def test_help_says_what_each_option_means() -> None:
+    """After the docstring, a line for each option of the function."""
+    _, listed = (inspect.getdoc(rdflive.validate) or "").split("\n\nOptions:\n")
+    assert [line.split(":")[0].strip() for line in listed.splitlines()] == [
+        *ValidationOptions.__annotations__
+    ]
+    assert "    initial: Whether the first delta holds the current answer." in listed
+
+
 def test_help_shows_the_accepted_words() -> None:
     """An option with a few words lists them; others show their types."""
     shown = {name: each.annotation for name, each in inspect.signature(rdflive.subscribe).parameters.items()}

@@ -12,7 +12,14 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-PATTERNS = ("examples/*.*", "examples/spark/**/*.py", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")
+PATTERNS = (
+    "examples/*.*",
+    "examples/cdc/*.*",
+    "examples/spark/**/*.py",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+)
 LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)")
 INWARD = re.compile(r"\]\(docs/")
 

@@ -1,4 +1,4 @@
-"""Draw the two pictures that sum up the benchmarks, from the tables in docs/benchmarks.md.
+"""Draw the two pictures that sum up the benchmarks, wide and for phones, from docs/benchmarks.md.
 
 PYTHONPATH=tests python -m bench.overview docs
 """
@@ -115,7 +115,7 @@ def _spans(tables: _Tables) -> Iterator[tuple[str, float, float]]:
         yield span.name, min(times), max(times)
 
 
-def _fresh(tables: _Tables) -> str:
+def _fresh(tables: _Tables, *, narrow: bool) -> str:
     """Draw what it costs to have the right answer after each change, subscribed and by evaluating again."""
 
     def one(section: str, column: str, **cells: str) -> float:
@@ -152,22 +152,25 @@ def _fresh(tables: _Tables) -> str:
         {name: [times[number] for times in groups.values()] for number, name in enumerate(series)},
         "ms",
         "Letters are those of the benchmarks. Evaluating again gives the whole answer, and not what changed.",
+        narrow=narrow,
     )
 
 
 def draw(page: str) -> dict[str, str]:
     """Make the pictures of the text of docs/benchmarks.md, by the names of their files."""
     tables = _Tables(page)
-    return {
-        "benchmarks.svg": spans(
+    pictures = {}
+    for end, narrow in {"": False, "-narrow": True}.items():
+        pictures[f"benchmarks{end}.svg"] = spans(
             "How many times as fast as others rdflive is",
             list(_spans(tables)),
             "slower",
             "faster",
             "From the slowest case of a section to the fastest. Letters are those of the sections.",
-        ),
-        "expect.svg": _fresh(tables),
-    }
+            narrow=narrow,
+        )
+        pictures[f"expect{end}.svg"] = _fresh(tables, narrow=narrow)
+    return pictures
 
 
 def main(arguments: list[str]) -> None:

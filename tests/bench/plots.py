@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
+from textwrap import wrap
 from typing import Final
 
 __all__ = ["dots", "spans"]
@@ -39,11 +40,18 @@ class _Scale:
         return max(0.0, (log10(value) - self.low) / (self.high - self.low))
 
 
-def spans(title: str, rows: Sequence[tuple[str, float, float]], left: str, right: str, note: str = "") -> str:
+def spans(
+    title: str,
+    rows: Sequence[tuple[str, float, float]],
+    left: str,
+    right: str,
+    note: str = "",
+    *,
+    narrow: bool = False,
+) -> str:
     """Draw from where to where each row goes, to the left and to the right of 1."""
-    page = _Rows(
-        title, [name for name, _, _ in rows], [1.0, *(v for _, *ends in rows for v in ends)], 20, note
-    )
+    values = [1.0, *(v for _, *ends in rows for v in ends)]
+    page = _Rows(title, [name for name, _, _ in rows], values, 20, note, narrow=narrow)
     page.write(page.column(1) - 8, _TOP - 14, left, "end")
     page.write(page.column(1) + 8, _TOP - 14, right)
     for number, (_, low, high) in enumerate(rows):
@@ -52,21 +60,31 @@ def spans(title: str, rows: Sequence[tuple[str, float, float]], left: str, right
         size = f'y="{page.middle(number) - 6}" width="{end - start:.1f}" height="12" rx="3"'
         page.parts.append(f'<rect x="{start:.1f}" {size} style="fill:{colour}"/>')
         texts = [f"{value:,.0f}" if value >= 10 else f"{value:.2g}" for value in (low, high)]
-        page.write(end + 6, page.middle(number) + 4, " to ".join(dict.fromkeys(texts)))
+        text = " to ".join(dict.fromkeys(texts))
+        if end + 6 + 6.5 * len(text) < page.width:
+            page.write(end + 6, page.middle(number) + 4, text)
+        else:
+            page.write(start - 6, page.middle(number) + 4, text, "end")
     return page.image()
 
 
 def dots(
-    title: str, names: Sequence[str], series: Mapping[str, Sequence[float | None]], unit: str, note: str = ""
+    title: str,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    unit: str,
+    note: str = "",
+    *,
+    narrow: bool = False,
 ) -> str:
     """Draw one row per name, with a dot per series and its value beside it; None is left out."""
     values = [value for points in series.values() for value in points if value is not None]
-    page = _Rows(title, names, values, 26, note)
-    x = float(page.left)
+    page = _Rows(title, names, values, 26, note, narrow=narrow)
+    x = 16.0 if narrow else float(page.left)
     for colour, (label, points) in zip(_COLOURS, series.items(), strict=False):
         page.parts.append(f'<circle cx="{x}" cy="{_TOP - 20}" r="6" style="fill:{colour}"/>')
         page.write(x + 12, _TOP - 16, label)
-        x += 36 + 7 * len(label)
+        x += (24 if narrow else 36) + (5.8 if narrow else 7) * len(label)
         for number, value in enumerate(points):
             if value is not None:
                 at, y = page.column(value), page.middle(number)
@@ -75,43 +93,52 @@ def dots(
                 is_near = any(0 < right < 50 for right in others)  # its text goes to the other side
                 place, anchor = (at - 10, "end") if is_near else (at + 10, "start")
                 page.write(place, y + 4, f"{value:.2g}" if value < 10 else f"{value:,.0f}", anchor)
-    page.write(page.column(10.0**page.scale.high) + 30, _TOP + 26 * len(names) + 18, unit)
+    page.write(page.column(10.0**page.scale.high) + (18 if narrow else 30), page.bottom + 18, unit)
     return page.image()
 
 
 class _Rows:
-    """A picture of rows with names on their left, over a logarithmic scale."""
-
-    _WIDE = 480
+    """A picture of rows over a logarithmic scale, with their names on the left or, if narrow, above them."""
 
     def __init__(
-        self, title: str, names: Sequence[str], values: Iterable[float], tall: int, note: str
+        self, title: str, names: Sequence[str], values: Iterable[float], tall: int, note: str, *, narrow: bool
     ) -> None:
         self.scale = _Scale.of(values)
-        self.left = 6 * max(map(len, names)) + 24
-        self._tall = tall
+        self.left = 22 if narrow else 6 * max(map(len, names)) + 24
+        self._wide = 290 if narrow else 480
+        self.width = 360 if narrow else self.left + self._wide + 140
+        self._names = 16 if narrow else 0
+        """Height of the line for a name."""
+        self._tall = tall + self._names
         self._title = title
-        self._bottom = _TOP + tall * len(names)
-        self.parts = [
-            f'<text class="title" x="10" y="20">{escape(title)}</text>',
-            _note(note, self._bottom + 42),
-        ]
+        self.bottom = _TOP + self._tall * len(names)
+        self.parts = [f'<text class="title" x="10" y="20">{escape(title)}</text>']
+        for line, text in enumerate(wrap(note, 64) if narrow else [note]):
+            self.parts.append(
+                f'<text class="note" x="10" y="{self.bottom + 42 + 14 * line}">{escape(text)}</text>'
+            )
+            self._end = self.bottom + 52 + 14 * line
         for power in range(self.scale.low, self.scale.high + 1):
             x, style = self.column(10.0**power), "axis" if power == 0 else "grid"
             self.parts.append(
-                f'<line class="{style}" x1="{x:.0f}" x2="{x:.0f}" y1="{_TOP - 8}" y2="{self._bottom}"/>'
+                f'<line class="{style}" x1="{x:.0f}" x2="{x:.0f}" y1="{_TOP - 8}" y2="{self.bottom}"/>'
             )
-            self.write(x, self._bottom + 18, _short(power), "middle")
+            if not narrow or power % 2 == 0:
+                self.write(x, self.bottom + 18, _short(power), "middle")
         for number, name in enumerate(names):
-            self.write(self.left - 12, self.middle(number) + 4, name, "end")
+            if narrow:
+                self.parts.append(_behind(self.middle(number) - 12, name))
+                self.write(10, self.middle(number) - 12, name)
+            else:
+                self.write(self.left - 12, self.middle(number) + 4, name, "end")
 
     def column(self, value: float) -> float:
         """Give the pixel column of a value."""
-        return self.left + self._WIDE * self.scale.place(value)
+        return self.left + self._wide * self.scale.place(value)
 
     def middle(self, number: int) -> float:
-        """Give the pixel row in the middle of a row."""
-        return _TOP + self._tall * number + self._tall / 2 - 2
+        """Give the pixel row in the middle of a row, below its name."""
+        return _TOP + self._tall * number + (self._tall + self._names) / 2 - 2
 
     def write(self, x: float, y: float, text: str, anchor: str = "start") -> None:
         """Write a text that begins, ends or has its middle at a place."""
@@ -119,15 +146,16 @@ class _Rows:
 
     def image(self) -> str:
         """Give the picture."""
-        return _image(self.left + self._WIDE + 140, self._bottom + 52, self.parts, self._title)
+        return _image(self.width, self._end, self.parts, self._title)
 
 
 def _short(power: int) -> str:
     return _power(power) if power < 6 else f"{_power(power - 6)} M"
 
 
-def _note(text: str, y: float) -> str:
-    return f'<text class="note" x="10" y="{y:.0f}">{escape(text)}</text>'
+def _behind(y: float, text: str) -> str:
+    """Cover the lines of the scale behind a text that begins on the left."""
+    return f'<rect x="8" y="{y - 11}" width="{5.8 * len(text) + 6:.0f}" height="14" fill="white"/>'
 
 
 def _power(power: int) -> str:

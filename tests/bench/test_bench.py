@@ -79,6 +79,7 @@ NEEDS = {
 }
 """What is imported beyond what all sections need."""
 RATIOS = ("ratio", "over_", "of_")
+SHARED = {"queries": ("data", "trainbenchmark"), "engine": ("bench", "social_stream.py")}
 WITHOUT = {
     "match", "memory", "load", "spark", "spark-operators", "thresholds", "windows", "serve", "standing",
     "validate", "different", "demand",
@@ -104,8 +105,8 @@ def measured(name: str) -> Section:
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in SECTIONS])
 def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
-    if name == "queries":
-        shared("data", "trainbenchmark")
+    if name in SHARED:
+        shared(*SHARED[name])
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package, reason="the section measures it")
     section = measured(name)

@@ -19,7 +19,10 @@ EX = rdflib.Namespace("http://example.org/")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"entailment": "owl"}, "entailment must be None or 'rdfs', got 'owl'"),
+        (
+            {"entailment": "owl"},
+            "entailment must be None or 'rdfs', got 'owl'; for a rule set give rules='owl-rl'",
+        ),
         ({"entailment": "rdfs", "strategy": None}, "strategy must be 'auto' or"),
         (
             {"entailment": "rdfs", "strategy": "fast"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import rdflib
@@ -271,6 +274,27 @@ def test_a_file_that_cannot_be_read_says_so(name: str, tmp_path: Path) -> None:
 
 # Arguments
 
+
+def two(delta: object, error: object) -> None:
+    """Takes the arguments of `on_error`."""
+
+
+def print_one(given: object) -> None:
+    """Takes the argument of a callback."""
+
+
+def by_name(delta: object, *, line: str) -> None:
+    """Cannot be called without a name."""
+
+
+async def await_nothing() -> None:
+    """Takes no delta."""
+
+
+RSP = (
+    "REGISTER <o> AS SELECT * FROM NAMED WINDOW <w> ON <urn:s> [RANGE PT1S] WHERE { WINDOW <w> { ?s ?p ?o } }"
+)
+STREAMS = {"urn:s": rdflive.Stream()}
 GRAPH = rdflib.Graph()
 PREPARED = prepareQuery("ASK { ?s ?p ?o }")
 PREFIXED = "SELECT ?s { ?s :p ?o }"
@@ -310,6 +334,24 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: rdflive.explain(PREFIXED, graph="railway.ttl"), "the graph must be an rdflib Graph or Dataset"),
     (lambda: rdflive.subscribe("railway.ttl", QUERY), "str 'railway.ttl': the graph must be an rdflib Graph"),
     (lambda: rdflive.subscribe(None, QUERY), "the graph must be an rdflib Graph or Dataset, or a LiveStore"),
+    (lambda: rdflive.explain(GRAPH, QUERY), r"query must be .*Graph.*are graph and query swapped\?"),
+    (lambda: rdflive.explain(rdflive.LiveStore(), QUERY), r"query must be .*are graph and query swapped\?"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, lambda: 0), "callback must take one .*too many positional"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, two), "callback must take one .*missing a required .*'error'"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, partial(two, 1, 2)), "callback must take one .*too many"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, Path.cwd), "callback must take one argument, the delta, as"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, by_name), "callback must take one argument, the delta, as"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, await_nothing), "callback must take one .*too many positional"),
+    (lambda: rdflive.prepare(QUERY).subscribe(GRAPH, two, []), "callback must take one argument, the delta"),
+    (lambda: rdflive.validate(GRAPH, GRAPH, two), "callback must take one argument, the delta"),
+    (lambda: rdflive.register(RSP, two, streams=STREAMS), "callback must take one argument, the delta"),
+    (lambda: rdflive.connect(URL).subscribe(QUERY, two), "callback must take one argument, the delta"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, on_error=print_one), "on_error must take two arguments, the"),
+    (lambda: rdflive.subscribe(GRAPH, QUERY, clock=print_one), "clock must be a function without arguments"),
+    (lambda: rdflive.mirror(GRAPH, "x.nq", on_entry=two), "on_entry must be a function of an Entry or None"),
+    (lambda: rdflive.mirror(GRAPH, "x.nq", on_resync=two), "on_resync must be a function of a Snapshot"),
+    (lambda: rdflive.mirror(GRAPH, "x.nq", snapshot=two), "snapshot must be .*, a function that returns"),
+    (lambda: asyncio.run(rdflive.amirror(GRAPH, "x.nq", on_entry=await_nothing)), "on_entry must be a funct"),
 ]  # fmt: skip
 
 
@@ -320,6 +362,49 @@ def test_a_wrong_argument_names_itself_and_what_is_accepted(call: Callable[[], A
         call()
     assert isinstance(caught.value, QueryTypeError) is said.startswith("query must")
     assert issubclass(QueryTypeError, rdflive.QuerySyntaxError)
+
+
+class Board:
+    """Objects and methods that take a delta."""
+
+    def __call__(self, delta: object, more: object = None) -> None:
+        pass
+
+    def show(self, delta: object) -> None:
+        pass
+
+
+def timed(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a function of one argument that has the name of a function of two."""
+
+    @functools.wraps(function)
+    def wrapper(delta: Any) -> Any:
+        return function(delta, None)
+
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        print, [].append, lambda *deltas: None, lambda delta, more=1: None, lambda delta, /: None, Board,
+        Board(), Board().show, functools.partial(two, error=None), functools.partial(two, 1), timed(two),
+        Mock(),
+    ],
+)  # fmt: skip
+def test_whatever_can_be_called_with_a_delta_is_a_callback(callback: Any) -> None:
+    """Also a function of C, whose arguments Python does not know."""
+    if callback is Board:
+        callback = Board().__call__
+    with rdflive.subscribe(rdflib.Graph(), QUERY, callback, on_error=lambda *_: pytest.fail("failed")):
+        pass
+
+
+def test_shapes_that_are_no_turtle_have_an_error_with_the_line() -> None:
+    """A text as a file does; rdflib's own error would show the bytes around the fault."""
+    for call in (rdflive.validate, rdflive.guard):
+        with pytest.raises(rdflive.ShapesError, match=r"^shapes, line 2: objectList expected$"):
+            call(rdflib.Graph(), shapes="@prefix sh: <urn:x> .\n sh:a sh:b .. .")  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("iri", ["http://e/ <", "http://e/>", "a b", int])

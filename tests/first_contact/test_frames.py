@@ -68,6 +68,25 @@ def test_polars_and_duckdb_read_an_answer(delays: rdflive.Subscription) -> None:
     assert duckdb.sql("SELECT sum(delay) FROM answers").fetchall() == [(9,)]
 
 
+def test_the_constructor_of_pandas_refuses_rows(delays: rdflive.Subscription) -> None:
+    """It would make columns 0, 1, 2 of strings; the error names the two ways that make a table."""
+    pandas = pytest.importorskip("pandas")
+    answers = delays.answers()
+    for rows in (answers, answers[:1], answers[:0], next(delays.deltas()).added):
+        with pytest.raises(TypeError, match=r"call \.to_pandas\(\), or with pandas 3 DataFrame\.from_arrow"):
+            pandas.DataFrame(rows)
+    assert list(pandas.DataFrame(answers.to_dicts()).columns) == COLUMNS
+
+
+def test_pandas_3_reads_an_answer(delays: rdflive.Subscription) -> None:
+    """Its `from_arrow` takes the table itself."""
+    pandas = pytest.importorskip("pandas", "3", reason="pandas 2 has no from_arrow")
+    frame = pandas.DataFrame.from_arrow(delays.answers())
+    assert list(frame.columns) == COLUMNS
+    assert frame["delay"].sum() == 9
+    assert frame["platform"].isna().sum() == 1
+
+
 def test_pandas_has_typed_columns_also_with_missing_values(
     graph: rdflib.Graph, delays: rdflive.Subscription
 ) -> None:
@@ -211,7 +230,7 @@ def test_without_the_library_the_error_says_how_to_install_it(
         raise ImportError(name)
 
     monkeypatch.setattr(frames, "import_module", fail)
-    with pytest.raises(rdflive.RdfliveError, match=f"tables need {library}: .*install"):
+    with pytest.raises(rdflive.MissingExtraError, match=f"tables need {library}: .*install"):
         getattr(Rows(Header("SELECT", ("x",))), method)()
 
 

@@ -7,7 +7,7 @@ import pickle
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from typing import Any
 
@@ -286,22 +286,34 @@ class Notebook:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kernel: object = "a kernel") -> None:
         self.outputs: list[list[str]] = []
         self.changed = threading.Condition()
-        shell = types.SimpleNamespace(kernel=kernel)
+        self._hooks: list[Callable[[object], None]] = []
+        events = types.SimpleNamespace(
+            register=lambda event, hook: self._hooks.append(hook),
+            unregister=lambda event, hook: self._hooks.remove(hook),
+        )
+        shell = types.SimpleNamespace(kernel=kernel, events=events)
         module = types.ModuleType("IPython")
         display = types.ModuleType("IPython.display")
         vars(module).update(get_ipython=lambda: shell, display=display, __path__=[])
-        vars(display).update(HTML=str, display=self._display)
+        vars(display).update(display=self._display)
         monkeypatch.setitem(sys.modules, "IPython", module)
         monkeypatch.setitem(sys.modules, "IPython.display", display)
 
-    def _display(self, page: str, *, display_id: bool) -> Any:
+    def end_cell(self) -> None:
+        """Call what IPython calls after a cell."""
+        for hook in list(self._hooks):
+            hook(None)
+
+    def _display(self, content: dict[str, str], *, raw: bool, display_id: bool) -> Any:
         assert display_id
-        output = [page]
+        assert raw
+        output = [content["text/html"]]
         self.outputs.append(output)
 
-        def update(page: str) -> None:
+        def update(content: dict[str, str], *, raw: bool) -> None:
+            assert raw
             with self.changed:
-                output.append(page)
+                output.append(content["text/html"])
                 self.changed.notify_all()
 
         return types.SimpleNamespace(update=update)
@@ -327,6 +339,24 @@ def test_show_updates_in_place(graph: rdflib.Graph, monkeypatch: pytest.MonkeyPa
     assert len(notebook.outputs) == 1
     with pytest.raises(rdflive.ClosedError):
         subscription.show()
+
+
+def test_the_end_of_a_cell_shows_its_changes(graph: rdflib.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that runs all cells sees no later update; the hook ends with the subscription."""
+    monkeypatch.setattr("rdflive.delivery.widget._GATHER", 2)  # the thread comes too late
+    notebook = Notebook(monkeypatch)
+    with rdflive.subscribe(graph, STOPS) as subscription:
+        subscription.show()
+        notebook.end_cell()
+        assert len(notebook.outputs[0]) == 1
+        move(graph)
+        notebook.end_cell()
+        assert "−" in notebook.outputs[0][-1]
+        notebook.end_cell()
+        assert len(notebook.outputs[0]) == 2
+    until(lambda: notebook._hooks == [])
+    notebook.end_cell()
+    assert len(notebook.outputs[0]) == 2
 
 
 def test_shown_again_the_later_output_is_updated(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import rdflib
@@ -16,6 +17,7 @@ from rdflib import XSD, BNode, Literal, Namespace, URIRef
 
 import rdflive
 from rdflive.delivery import widget as widgets
+from rdflive.delivery.widget import bars
 from rdflive.model import Glimpse, Header
 from support.effort import drawn_from, rounds
 from support.event_server import event_server, stay, written
@@ -52,12 +54,29 @@ def delay(graph: rdflib.Graph, train: str, minutes: int) -> None:
         graph.set((E[train], E.delay, Literal(minutes)))
 
 
-def rows(widget: Any) -> list[list[Any]]:
-    return [[row["sign"], *row["cells"], row["label"], row["number"]] for row in widget.shown["rows"]]
+def rows(html: str) -> list[list[str]]:
+    """List the rows of the table, each with its sign."""
+    table = ElementTree.fromstring(f"<div>{html}</div>").iter("tr")
+    texts = [[cell.text or "" for cell in row] for row in table]
+    signed = bool(texts) and texts[0][0] == ""
+    return [row if signed else ["", *row] for row in texts[1:]]
+
+
+def bars_of(html: str) -> list[tuple[str, str, float, float]]:
+    """List the bars: the label, the number, and where the bar begins and how long it is, in percent."""
+    (figure,) = ElementTree.fromstring(f"<div>{html}</div>").findall("div[@role='img']")
+    parts = [(part.text or "", [each.get("style", "") for each in part]) for part in figure]
+    places = [
+        [float(n) for n in re.findall(r"(?:left|width):([\d.]+)%", track[0])] for _, track in parts[1::3]
+    ]
+    return [
+        (label, number, left, width)
+        for (label, _), (number, _), (left, width) in zip(parts[::3], parts[2::3], places, strict=True)
+    ]
 
 
 def is_behind(widget: Any, sequence: int) -> bool:
-    return bool(widget.shown["caption"].endswith((f"#{sequence}", f"–{sequence}")))
+    return bool(re.search(rf"[#–]{sequence}</caption>", widget.html))
 
 
 def test_a_widget_shows_bars_and_rows_and_what_changes(
@@ -65,20 +84,20 @@ def test_a_widget_shows_bars_and_rows_and_what_changes(
 ) -> None:
     """A row that came has a +, one that went a −; the bar is as long as the number of its variable."""
     widget = late.widget("minutes")
-    assert (widget.shown["titles"], widget.shown["chart"]) == (["?train", "?minutes"], 1)
-    assert widget.shown["caption"] == "late: 2 solutions"
-    assert widget.shown["prefixes"] == ": <http://example.org/>"
-    assert rows(widget) == [["", ":T201", "7", ":T201", 7.0], ["", ":T101", "4", ":T101", 4.0]]
+    assert ">late: 2 solutions</caption>" in widget.html
+    assert "?train" in widget.html
+    assert ": &lt;http://example.org/&gt;" in widget.html
+    assert 'aria-label="?minutes as bars"' in widget.html
+    assert rows(widget.html) == [["", ":T201", "7"], ["", ":T101", "4"]]
+    assert bars_of(widget.html) == [(":T201", "7", 0, 100), (":T101", "4", 0, 57.14)]
     # in another thread, as the feeds of a notebook write
     thread = threading.Thread(target=delay, args=(graph, "T101", 9))
     thread.start()
     thread.join()
     until(lambda: is_behind(widget, 1))
-    assert rows(widget) == [
-        ["+", ":T101", "9", ":T101", 9.0],
-        ["", ":T201", "7", ":T201", 7.0],
-        ["−", ":T101", "4", ":T101", 4.0],
-    ]
+    assert rows(widget.html) == [["+", ":T101", "9"], ["", ":T201", "7"], ["−", ":T101", "4"]]
+    assert [bar[:2] for bar in bars_of(widget.html)] == [(":T101", "9"), (":T201", "7")]
+    assert widget.bundle["text/plain"].splitlines()[1:] == [":T101   9", ":T201   7"]
 
 
 def test_a_widget_shows_the_first_rows_after_each_of_many_changes(
@@ -99,12 +118,12 @@ def test_a_widget_shows_the_first_rows_after_each_of_many_changes(
             graph.set((E.clock, E.shows, Literal(number)))
         answer = [[f":{row.train.removeprefix(E)}", str(row.minutes)] for row in late.answers()[:20]]
         until(partial(_shows, widget, answer))
-        assert [float(row[2]) for row in rows(widget)] == [row[4] for row in rows(widget)]
-        assert len(rows(widget)) <= 40
+        assert [list(bar[:2]) for bar in bars_of(widget.html)] == answer
+        assert len(rows(widget.html)) <= 40
 
 
 def _shows(widget: Any, answer: list[list[str]]) -> bool:
-    return [row[1:3] for row in rows(widget) if row[0] != "−"] == answer
+    return [row[1:] for row in rows(widget.html) if row[0] != "−"] == answer
 
 
 def _displays(earlier: set[threading.Thread]) -> list[threading.Thread]:
@@ -120,11 +139,11 @@ def test_a_closed_widget_follows_no_more(graph: rdflib.Graph, late: rdflive.Subs
     assert len(threads) == 2
     widget.close()
     until(lambda: sum(thread.is_alive() for thread in threads) == 1)
-    before = rows(widget)
+    before = widget.html
     delay(graph, "T101", 9)
     until(lambda: is_behind(other, 1))
-    assert rows(widget) == before
-    assert [row[4] for row in rows(other)] == [None, None, None]
+    assert widget.html == before
+    assert "as bars" not in other.html
     late.widget("train")
     assert sum(mailbox.is_stopped for mailbox, _ in late._followers) == 0
 
@@ -140,7 +159,7 @@ def test_however_often_a_cell_is_run_one_widget_of_a_chart_follows(
     until(lambda: len(_displays(earlier)) == 2)
     delay(graph, "T101", 9)
     until(lambda: is_behind(last, 1) and is_behind(other, 1))
-    assert first.shown["caption"] == "late: 2 solutions"
+    assert ">late: 2 solutions</caption>" in first.html
 
 
 def test_a_widget_outlives_its_subscription(graph: rdflib.Graph, late: rdflive.Subscription) -> None:
@@ -149,7 +168,7 @@ def test_a_widget_outlives_its_subscription(graph: rdflib.Graph, late: rdflive.S
     late.close()
     delay(graph, "T101", 9)
     until(lambda: all(thread.name != "rdflive-display" for thread in threading.enumerate()))
-    assert rows(widget)[0][:2] == ["", ":T201"]
+    assert rows(widget.html)[0] == ["", ":T201", "7"]
     with pytest.raises(rdflive.ClosedError):
         late.widget("minutes")
 
@@ -161,11 +180,9 @@ def test_a_chart_is_of_a_variable(graph: rdflib.Graph, late: rdflive.Subscriptio
     with rdflive.subscribe(graph, "ASK { ?s ?p 7 }") as asked:
         with pytest.raises(ValueError, match=r"\(none\), got 'p'"):
             asked.widget("p")
-        assert (asked.widget().shown["caption"], rows(asked.widget())) == ("ASK { ?s ?p 7 }: true", [])
+        assert (">ASK { ?s ?p 7 }: true<" in asked.widget().html, rows(asked.widget().html)) == (True, [])
     with rdflive.subscribe(graph, "CONSTRUCT WHERE { ?s :delay 7 }") as made:
-        shown = made.widget().shown
-        assert (shown["titles"], shown["chart"]) == (["subject", "predicate", "object"], None)
-        assert shown["rows"][0]["cells"] == [":T201", ":delay", "7"]
+        assert rows(made.widget().html) == [["", ":T201", ":delay", "7"]]
 
 
 @pytest.mark.parametrize(
@@ -187,36 +204,46 @@ def test_a_chart_is_of_a_variable(graph: rdflib.Graph, late: rdflive.Subscriptio
 )
 def test_bars_are_finite_numbers(term: Any, number: float | None) -> None:
     """All else has none, and is a row of the table."""
-    glimpse = Glimpse(Header("SELECT", ("x", "y")), [((E.s, term), 1)])
-    (row,) = widgets.contents(glimpse, None, "title", "y")["rows"]
-    assert row["number"] == number
-    assert len(row["cells"]) == 2
+    html = bars(Glimpse(Header("SELECT", ("x", "y")), [((E.s, term), 1)]), None, "y")
+    share = 0 if number == 0 else 100
+    drawn = [(left, width) for _, _, left, width in bars_of(html)]
+    assert drawn == ([] if number is None else [(0, share)])
+
+
+def test_bars_of_a_negative_number_go_to_the_left() -> None:
+    """All begin at the same place, and the longest two fill the space together."""
+    numbers = [-5, 15, 0]
+    glimpse = Glimpse(Header("SELECT", ("x",)), [((Literal(number),), 1) for number in numbers])
+    assert bars_of(bars(glimpse, None, "x")) == [
+        ("", "-5", 0, 25),
+        ("", "15", 25, 75),
+        ("", "0", 25, 0),
+    ]
 
 
 def test_labels_of_bars_are_without_quotes() -> None:
     """They are the terms of the other variables."""
     terms = (Literal("Coast Line", lang="en"), E.T1, None, Literal(4))
     glimpse = Glimpse(Header("SELECT", ("a", "b", "c", "d"), prefixes=lambda: {"": str(E)}), [(terms, 1)])
-    (row,) = widgets.contents(glimpse, None, "title", "d")["rows"]
-    assert row["label"].split() == ["Coast", "Line", ":T1"]
-    assert row["cells"] == ['"Coast Line"@en', ":T1", "", "4"]
+    ((label, number, _, _),) = bars_of(bars(glimpse, None, "d"))
+    assert (label.split(), number) == (["Coast", "Line", ":T1"], "4")
 
 
 def test_numbers_of_pyoxigraph_have_bars_too() -> None:
     """They are read as those of rdflib are."""
     pyoxigraph = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
     glimpse = Glimpse(Header("SELECT", ("x",)), [((pyoxigraph.Literal(7),), 1)])
-    assert widgets.contents(glimpse, None, "title", "x")["rows"][0]["number"] == 7.0
+    assert bars_of(bars(glimpse, None, "x")) == [("", "7", 0, 100)]
 
 
 @pytest.mark.parametrize("term", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_terms_are_sent_as_printable_texts(term: Any) -> None:
-    """Nothing turns the writing round, and everything can be sent as JSON."""
-    glimpse = Glimpse(Header("SELECT", ("x", "y")), [((term, Literal(1)), 1)])
-    shown = widgets.contents(glimpse, None, "a\u202eb", "y")
-    for text in (*shown["rows"][0]["cells"], shown["rows"][0]["label"], shown["caption"]):
-        assert text.isprintable()
-    json.dumps(shown, ensure_ascii=False, allow_nan=False).encode()
+def test_hostile_terms_are_printable_texts(term: Any) -> None:
+    """Nothing turns the writing round, and no term becomes HTML."""
+    glimpse = Glimpse(Header("SELECT", ("x", "y\u202ez")), [((term, Literal(1)), 1)])
+    html = bars(glimpse, None, "y\u202ez")
+    assert html.isprintable()
+    assert {each.tag for each in ElementTree.fromstring(html).iter()} == {"div"}
+    assert len(bars_of(html)) == 1
 
 
 def test_a_subscription_of_a_server_has_a_widget(graph: rdflib.Graph, late: rdflive.Subscription) -> None:
@@ -229,7 +256,7 @@ def test_a_subscription_of_a_server_has_a_widget(graph: rdflib.Graph, late: rdfl
         server.play(stay(initial, update))
         with server.client().subscribe("SELECT ?x { ?x :p ?y }", initial=False) as subscription:
             widget = subscription.widget()
-            until(lambda: [row["cells"] for row in widget.shown["rows"]] == [[":T101"]])
+            until(lambda: [row[1:] for row in rows(widget.html)] == [[":T101"]])
 
 
 def test_without_anywidget_the_error_says_what_to_install(

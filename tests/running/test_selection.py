@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,19 @@ def test_a_slice_that_is_none_is_refused(text: str) -> None:
     """The message says what a slice is."""
     with pytest.raises(pytest.UsageError, match="k from 1 to N"):
         Slice(text)
+
+
+@pytest.mark.skipif(find_spec("pyspark") is not None, reason="shows what happens without PySpark")
+def test_a_folder_without_its_packages_is_skipped_and_fails_in_tox(tmp_path: Path) -> None:
+    """The skip names the extra; an environment of tox that names the folder must have it."""
+    suite, folder = Suite(tmp_path, ""), tmp_path / "tests" / "spark"
+    folder.mkdir(parents=True)
+    (folder / "test_stream.py").write_text("import pyspark\ndef test_stream(): pass\n")
+    skipped, failed = suite.run("-rs", "tests/spark"), suite.run("tests/spark", TOX_ENV_NAME="spark")
+    assert skipped.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert "needs the extra rdflive[spark]" in skipped.stdout
+    assert failed.returncode == pytest.ExitCode.INTERRUPTED
+    assert "No module named 'pyspark'" in failed.stdout
 
 
 def test_the_gate_has_a_share_of_the_cases_and_slices_make_it_up(tmp_path: Path) -> None:
@@ -221,12 +235,12 @@ def test_child():
 def test_heavy_folders_are_run_if_they_are_named(tmp_path: Path) -> None:
     """A run of everything passes over them."""
     suite = Suite(tmp_path, "")
-    for area in ("spark", "engine"):
+    for area in ("kill", "engine"):
         file = tmp_path / "tests" / area / f"test_{area}.py"
         file.parent.mkdir(parents=True)
         file.write_text("def test_it(): pass\n")
-    light, heavy = "tests/engine/test_engine.py::test_it", "tests/spark/test_spark.py::test_it"
-    found = suite.names(("tests",), (), ("tests/spark",), (heavy,), ("tests", "tests/spark"))
+    light, heavy = "tests/engine/test_engine.py::test_it", "tests/kill/test_kill.py::test_it"
+    found = suite.names(("tests",), (), ("tests/kill",), (heavy,), ("tests", "tests/kill"))
     assert found[:4] == [[light], [light], [heavy], [heavy]]
     assert sorted(found[4]) == [light, heavy]
 

@@ -10,14 +10,11 @@ from rdflib import URIRef
 
 from rdflive.api.matching import Matcher
 from rdflive.time.windows import Tumbling
-from support.vectors import vectors
+from support.shared import vector
 
 pytestmark = pytest.mark.shared
 
 EX = "urn:example:"
-
-
-VECTORS = vectors("SP-")
 
 
 def text(patterns: list[list[str]], conditions: str = "") -> str:
@@ -39,36 +36,36 @@ def rows(found: Any, names: list[str]) -> Counter[tuple[str, ...]]:
 
 def test_a_filter_is_pushed_into_the_view() -> None:
     """Example 1: the view of the pattern has one row with the filter, and two without."""
-    vector = VECTORS["SP-ex1"]
-    ((name, value),) = vector["filter"].items()
+    example = vector("SP-ex1")
+    ((name, value),) = example["filter"].items()
     for condition, expected in (
-        ("", vector["expected_unfiltered"]),
-        (f"FILTER({name} = <{EX}{value}>)", vector["expected"]),
-        (f"FILTER(sameTerm({name}, <{EX}{value}>))", vector["expected"]),
+        ("", example["expected_unfiltered"]),
+        (f"FILTER({name} = <{EX}{value}>)", example["expected"]),
+        (f"FILTER(sameTerm({name}, <{EX}{value}>))", example["expected"]),
     ):
         # with a background, even an empty one, small events go through views too
-        matcher = Matcher(text([vector["pattern"]], condition), background=[])
-        found = matcher.match(triples(vector["triples"]))
+        matcher = Matcher(text([example["pattern"]], condition), background=[])
+        found = matcher.match(triples(example["triples"]))
         assert rows(found, ["?h", "?o1"]) == Counter(map(tuple, expected))
         assert matcher.stats.rows == len(expected)
 
 
 def test_a_triple_enters_every_view_that_it_matches() -> None:
     """Definition 3.4 calls views disjoint; patterns with one predicate share its triples."""
-    vector = VECTORS["SP-shared-predicate"]
-    matcher = Matcher(text(vector["query"]), background=[])
-    found = matcher.match(triples(vector["triples"]))
-    assert rows(found, vector["vars"]) == Counter(map(tuple, vector["expected"]))
+    example = vector("SP-shared-predicate")
+    matcher = Matcher(text(example["query"]), background=[])
+    found = matcher.match(triples(example["triples"]))
+    assert rows(found, example["vars"]) == Counter(map(tuple, example["expected"]))
     assert matcher.stats.rows == 4
 
 
 @pytest.mark.parametrize("is_lazy", [True, False], ids=["lazy", "eager"])
 def test_matched_triples_stay_in_the_views(is_lazy: bool) -> None:
     """The second update of the counterexample to Theorem 5.1 gives all three new solutions."""
-    vector = VECTORS["SP-thm51"]
-    matcher = Matcher(text(vector["query"]), window=Tumbling("1h"), lazy=is_lazy)
+    example = vector("SP-thm51")
+    matcher = Matcher(text(example["query"]), window=Tumbling("1h"), lazy=is_lazy)
     for at, (batch, expected) in enumerate(
-        zip(vector["batches"], vector["expected_batch_deltas"], strict=True)
+        zip(example["batches"], example["expected_batch_deltas"], strict=True)
     ):
         found = matcher.match((triples([change["t"] for change in batch]), at))
-        assert rows(found, vector["vars"]) == Counter(tuple(row) for _, row in expected)
+        assert rows(found, example["vars"]) == Counter(tuple(row) for _, row in expected)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# A plain `pytest` without the extra passes by; the environments of tox have it.
-collect_ignore_glob = [] if find_spec("pyspark") else ["*"]
 
 
 @pytest.fixture(scope="session")

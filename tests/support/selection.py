@@ -24,9 +24,10 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 import hypothesis.core
 import pytest
@@ -40,6 +41,8 @@ SECONDS = 900 if HUNT else 120
 """Default time limit of a test; after it, pytest prints all stacks."""
 HEAVY = ("bench", "browser", "examples", "faults", "fuzz", "kill", "running", "shared", "spark")
 """Folders that need more than the gate installs, or are slow; only a run that names them includes them."""
+NEEDS = {"spark": ("spark", ("pyspark",)), "dataflow": ("frames", ("numpy", "pyarrow"))}
+"""Folders whose modules import packages: the extra of rdflive that has these, and their names."""
 CORE = (
     "adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "shacl", "time",
 )  # fmt: skip
@@ -124,8 +127,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Skip a heavy folder, unless an argument names it or a file in it."""
     if collection_path.name not in HEAVY or collection_path.parent != config.rootpath / "tests":
         return None
-    asked = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
-    return None if any(path.is_relative_to(collection_path) for path in asked) else True
+    return None if _names(config, collection_path) else True
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Skip the modules of a folder whose packages are absent.
+
+    They fail instead where tox names the folder, as its environment must have the packages.
+    """
+    for name, (extra, packages) in NEEDS.items():
+        folder = parent.config.rootpath / "tests" / name
+        if module_path.is_relative_to(folder) and not all(map(find_spec, packages)):
+            is_due = "TOX_ENV_NAME" in os.environ and _names(parent.config, folder)
+            return None if is_due else _Absent.from_parent(parent, path=module_path, extra=extra)
+    return None
+
+
+class _Absent(pytest.Module):
+    """A module of tests that cannot be imported without an extra."""
+
+    def __init__(self, *, extra: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._extra = extra
+
+    def collect(self) -> NoReturn:
+        pytest.skip(f"needs the extra rdflive[{self._extra}]", allow_module_level=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -200,6 +226,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
     if report.failed:
         report.sections.append(("to repeat it", repeat(item.nodeid)))
     return report
+
+
+def _names(config: pytest.Config, folder: Path) -> bool:
+    """Return True if an argument names the folder or a file in it."""
+    asked = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
+    return any(path.is_relative_to(folder) for path in asked)
 
 
 def _use_memory(config: pytest.Config) -> None:

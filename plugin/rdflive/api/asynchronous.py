@@ -15,6 +15,7 @@ from rdflive.api.mirror_run import Mirrored
 from rdflive.api.validation import Shapes
 from rdflive.delivery.calling import is_async
 from rdflive.feeds import EndpointOptions, Entry, Feed, FeedFormat, Snapshot
+from rdflive.signatures import misfit
 from rdflive.store import GraphLike
 
 __all__ = ["aendpoint", "amirror"]
@@ -104,8 +105,8 @@ class _Callbacks:
 
     def plain(self, callback: Callable[[T], Any] | None) -> Callable[[T], object] | None:
         """Return a plain function that runs a callback."""
-        if callback is None or not is_async(callback):
-            return callback
+        if callback is None or not is_async(callback) or misfit(callback, None):
+            return callback  # a coroutine function of other arguments is refused as a plain one is
 
         def call(given: T) -> None:
             future: Future[object] = asyncio.run_coroutine_threadsafe(callback(given), self._loop)

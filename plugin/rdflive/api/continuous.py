@@ -36,10 +36,15 @@ def register(
 ) -> Subscription:
     """Subscribe to an RSP-QL or C-SPARQL query over streams.
 
-    `text` is the query, or the `pathlib.Path` of a file with it. Its name is the default of `name`. `streams`
-    maps the IRIs in the text to streams, which all share one graph or dataset beside them. Other graphs in
-    the text are graphs of that dataset. The options are those of `subscribe`, without `window` and `output`,
-    which the text declares.
+    The text declares what `window` and `output` say to `subscribe`; its name is the default of `name`.
+
+    Args:
+        text: The query, or the `pathlib.Path` of a file with it.
+        callback: A function of a delta, as for `subscribe`.
+        streams: The streams by their IRIs in the text. All share one graph or dataset beside them; other
+            graphs in the text are graphs of that dataset.
+        initNs: Prefixes for the query, beside those that are bound on the graph.
+        initBindings: Terms for variables of the query, as in `Graph.query`.
 
     Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a missing
     stream, and the errors of `subscribe`.

@@ -14,7 +14,7 @@ from rdflive.api.prepared import Prepared, check_graph, may_share
 from rdflive.api.stream import Stream
 from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.errors import RdfliveError, UnsupportedStoreError
+from rdflive.errors import MissingExtraError, UnsupportedStoreError
 from rdflive.extras import install_command
 from rdflive.model import Delta
 from rdflive.plugins import manager
@@ -41,54 +41,33 @@ def subscribe(
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with the changed solutions.
 
-    `graph` is an `rdflib.Graph` or `Dataset` over a store with an adapter, or a `LiveStore`. `query` is
-    SPARQL text, or the `pathlib.Path` of a file with it. It may use the prefixes bound on the graph and those
-    of `initNs`. `initBindings` fixes variables, as in `Graph.query`. `callback(delta)` runs in the writing
-    thread before the write returns. Its exceptions are kept as `last_error` and treated by `on_error`: "log",
-    "ignore", or a function of the subscription and the exception. The first delta holds the current answer
-    (`initial=False` leaves it out). `algorithm` forces one of `rdflive.ALGORITHMS`.
+    The callback runs in the writing thread before the write returns. Its exceptions are kept as `last_error`
+    and treated by `on_error`. Without a callback, the deltas wait for `subscription.deltas()`. After
+    `rdflive.install()`, `graph.subscribe(query, callback)` is the same.
+
+    Args:
+        graph: An `rdflib.Graph` or `Dataset` over a store with an adapter, a `LiveStore`, or a `Stream`.
+        query: SPARQL text, or the `pathlib.Path` of a file with it.
+        callback: A function of a delta, also an `async def` function.
+        initNs: Prefixes for the query, beside those that are bound on the graph.
+        initBindings: Terms for variables of the query, as in `Graph.query`.
 
     An `async def` callback is awaited in the event loop that is running when `subscribe` is called, one delta
-    after the other; the write does not wait for it. `executor` runs a plain function in an executor of
-    threads (`concurrent.futures`) in the same way. With `throttle`, a duration such as "1s", deltas are
-    merged for that time before each call, by default in a separate thread. If the loop is closed or the
-    executor shut down, the subscription closes and `on_error` gets the error. Closing drops the deltas that
-    wait for the callback; with `resume` they come after the restart.
+    after the other; the write does not wait for it. If the loop is closed or the `executor` shut down, the
+    subscription closes and `on_error` gets the error. Closing drops the deltas that wait for the callback;
+    with `resume` they come after the restart.
 
-    With `resume`, the path of a file that is created if it is missing, the subscriber `name` continues after
-    a restart. The first delta holds all changes since the last delivered one, from any program; there is none
-    without changes. `delta.sequence` then counts the subscriber's deltas, 1, 2, 3 … across restarts. A delta
-    whose delivery was cut off by the end of the program comes again, with the same number.
-
-    With `entailment="rdfs"` the query is answered over everything that the graph entails by subclasses,
-    subproperties, domains and ranges, while data and schema change. `rules="rdfs"` is RDFS with its axioms
-    and `rdfs:Resource`, which entails more and costs more. `strategy` selects the method: "saturate" stores
-    the entailed triples that the query can match, with their supports; "reformulate" looks them up in the
-    graph; "auto" decides per class and property by cost. `counts="paths"` counts derivations in place of
-    supports, and needs a schema without cycles. `rules` gives other rules: the name of a rule set ("rdfs",
-    "rdfs-plus", "owl-rl"), N3 text, the path of a file, or several of them. With `provenance` each solution
-    of a delta has an `origin`, which says if it was inferred when it appeared, and by which rules; this needs
-    a SELECT of one basic graph pattern.
+    With `resume`, the first delta holds all changes since the last delivered one, from any program; there is
+    none without changes. `delta.sequence` then counts the subscriber's deltas, 1, 2, 3 … across restarts. A
+    delta whose delivery was cut off by the end of the program comes again, with the same number.
 
     With a `Stream` in place of the graph the query is answered over the content of a `window` of the stream,
-    merged with the graph beside the stream. `window` is `Sliding`, `Tumbling`, `Count` or `Landmark`. Each
-    delta has the `time` of the report, and separates `expired` from `retracted` solutions. `output` is
-    "delta", "istream" (added solutions), "dstream" (removed solutions) or "rstream" (the full answer at each
-    report). `expiry` selects how entailed triples expire: "labels", "keep-all", "dred" or "recompute"; the
-    answers are the same. With `expires` each added solution has the time of its removal: `solution.expires`.
-
-    With a `budget`, a commit or a start that would exceed its time or memory ends the subscription:
-    `on_error` gets the `BudgetError`, iterators end, and the write stands. Regular expressions must then be
-    constants, and need google-re2.
-
-    With a `key`, variables that SELECT shows such as `key=("train",)`, `delta.changed` pairs the removed and
-    the added row of a key, and `added` and `removed` hold the other rows. If several rows of a key are
-    removed or added, they are not paired.
+    merged with the graph beside the stream. Each delta has the `time` of the report, and separates `expired`
+    from `retracted` solutions.
 
     A query may compare times with NOW(), as in `FILTER(?seen > NOW() - "P1D"^^xsd:dayTimeDuration)`. Then
     time also changes the answer: a timer thread adds and removes rows at the exact instants. `delta.time` is
-    the value of NOW(). `clock` sets NOW(): a function that returns seconds since 1970 or a datetime with a
-    time zone, such as a `ManualClock`.
+    the value of NOW().
 
     Names in the query that the graph lacks are logged once, each with the nearest name in the graph; see
     `Explanation.notes`.
@@ -130,8 +109,8 @@ def batch(graph: GraphLike) -> AbstractContextManager[object]:
 
 def explain(
     query: str | os.PathLike[str],
-    *,
     graph: GraphLike | None = None,
+    *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
@@ -172,7 +151,8 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noq
         # imported here, because it is an extra
         import pyoxigraph
     except ImportError as error:
-        raise RdfliveError(f"LiveStore needs pyoxigraph: {install_command('oxigraph')}") from error
+        message = f"LiveStore needs pyoxigraph: {install_command('oxigraph')}"
+        raise MissingExtraError(message, name=error.name) from error
     native = pyoxigraph.Store() if store is None else store
     stand_in: pyoxigraph.Store | None = manager.plugin_manager().hook.rdflive_wrap(store=native)
     if stand_in is None:

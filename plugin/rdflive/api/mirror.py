@@ -39,6 +39,7 @@ from rdflive.query.bgp import Variable
 from rdflive.query.given import namespaces
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
+from rdflive.signatures import misfit
 from rdflive.store import GraphLike
 
 __all__ = ["Mirrored", "SnapshotSource", "Source", "endpoint", "mirror", "opened"]
@@ -178,13 +179,13 @@ def opened(
         ("cursor", cursor, isinstance(cursor, str), "a cursor that mirror returned, which is text,"),
         ("name", name, isinstance(name, str), "a text"),
         (
-            "snapshot", snapshot, isinstance(snapshot, paths) or callable(snapshot),
+            "snapshot", snapshot, isinstance(snapshot, paths) or _takes(snapshot),
             "the path of an N-Quads file, a function that returns quads",
         ),
         ("dead_letters", dead_letters, isinstance(dead_letters, paths), "the path of a file"),
         ("follow", follow, is_number(follow), "a number of seconds above 0"),
-        ("on_entry", on_entry, callable(on_entry), "a function of an Entry"),
-        ("on_resync", on_resync, callable(on_resync), "a function of a Snapshot"),
+        ("on_entry", on_entry, _takes(on_entry, None), "a function of an Entry"),
+        ("on_resync", on_resync, _takes(on_resync, None), "a function of a Snapshot"),
     ):  # fmt: skip
         if given is not None and not fits:
             raise TypeError(f"{argument} must be {accepted} or None, got {given!r}")
@@ -256,6 +257,10 @@ def _patterns(query: str, prefixes: Mapping[str, Any]) -> Iterator[Quad]:
         for segment in basic.segments:
             for pattern in segment.patterns:
                 yield to_quad(pattern, graph)
+
+
+def _takes(function: Any, *arguments: object) -> bool:
+    return callable(function) and not misfit(function, *arguments)
 
 
 def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -> Feed:

@@ -114,9 +114,14 @@ class Prepared:
     ) -> Subscription | Subscriptions:
         """Keep the answer of the query up to date, with terms in the place of some variables.
 
-        `parameters` maps names of variables to terms, as `{"line": EX.S1}`. The other arguments and `options`
-        are those of `rdflive.subscribe`. A table of parameters, an iterable of such mappings, opens one
-        subscription per row, all in one commit. `delta.parameters` is the row of a delta.
+        Args:
+            graph: The graph or stream, as for `rdflive.subscribe`.
+            callback: A function of a delta, as for `rdflive.subscribe`.
+            parameters: Terms by the names of variables, as `{"line": EX.S1}`; a table of parameters, which is
+                an iterable of such mappings; or a query that selects them.
+
+        A table of parameters opens one subscription per row, all in one commit. `delta.parameters` is the row
+        of a delta.
 
         Parameters may also come from data: then `parameters` is another query on the same graph, a SELECT
         whose variables are the parameters, as `"SELECT ?line { ?user :watches ?line }"`. This opens one

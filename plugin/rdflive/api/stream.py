@@ -15,6 +15,7 @@ from rdflib import Literal as RdflibLiteral
 from rdflive.delivery.resume import StreamLog
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
+from rdflive.signatures import misfit
 from rdflive.store import Adapter, GraphLike
 from rdflive.time.clock import SYSTEM_CLOCK, Clock, ManualClock
 from rdflive.time.elements import read_element
@@ -75,9 +76,10 @@ class Stream:
         watermark: Watermark | None = None,
         name: str = "",
     ) -> None:
-        if clock not in ("event", "wall") and not callable(clock):
+        if clock not in ("event", "wall") and (not callable(clock) or misfit(clock)):
             raise ValueError(
-                f"clock must be 'event', 'wall' or a function that returns seconds, got {clock!r}"
+                "clock must be 'event', 'wall' or a function without arguments that returns seconds, "
+                f"got {clock!r}"
             )
         if graph is not None:
             _check_beside(graph)

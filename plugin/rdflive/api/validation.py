@@ -30,6 +30,7 @@ from rdflive.shacl import (
     COLUMNS,
     LiveValidation,
     SelectedShapes,
+    parse_shapes,
     read_shapes,
     read_terms,
     rules_of,
@@ -69,18 +70,19 @@ def validate(
 ) -> LiveValidation:
     """Validate a graph by SHACL continuously: every change calls back with the added and removed results.
 
-    `shapes` is an rdflib graph, the path of a file, several of these, or Turtle text; by default `graph`
-    itself holds the shapes. Local files that given shapes name by owl:imports are read when the validation
-    starts; nothing is fetched from the network. If the shapes change, they are planned again, and the
-    difference of results is delivered.
+    Args:
+        graph: The graph to validate, as for `rdflive.subscribe`.
+        shapes: An rdflib graph, the path of a file, several of these, or Turtle text; by default `graph`
+            itself holds the shapes. Local files that given shapes name by owl:imports are read when the
+            validation starts; nothing is fetched from the network.
+        callback: A function of a delta, as for `rdflive.subscribe`.
+        focus_nodes: The nodes to validate: IRIs, as terms, texts or `prefix:name`.
+        use_shapes: The shapes to validate with, with their own targets: IRIs, as for `focus_nodes`. With
+            both, the selected nodes are validated against the selected shapes, regardless of targets.
 
-    `use_shapes` selects shapes, with their own targets, and `focus_nodes` selects the nodes to validate. Both
-    take IRIs, as terms, texts or `prefix:name`. With both, the selected nodes are validated against the
-    selected shapes, regardless of targets.
-
-    The other options are those of `rdflive.subscribe`. A delta's rows are results, each with the `focus`,
-    `path`, `value`, `component`, `shape`, `severity` and `message` of sh:ValidationResult. Unsupported parts
-    of the shapes are logged, and listed in `notes`.
+    A delta's rows are results, each with the `focus`, `path`, `value`, `component`, `shape`, `severity` and
+    `message` of sh:ValidationResult. If the shapes change, they are planned again, and the difference of
+    results is delivered. Unsupported parts of the shapes are logged, and listed in `notes`.
 
     Raises `ShapesError` for shapes that are ill-formed, recursive, missing, or cannot be maintained.
 
@@ -185,7 +187,7 @@ def graphs_of_shapes(graph: GraphLike, shapes: Shapes) -> list[Graph]:
     given: list[Any] = []
     if isinstance(shapes, str):
         _check_text(shapes)
-        given = [Graph().parse(data=shapes, format="turtle")]
+        given = [parse_shapes(shapes)]
     elif isinstance(shapes, Graph | os.PathLike):
         given = [shapes]
     elif isinstance(shapes, Iterable):

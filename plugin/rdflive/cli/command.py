@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
@@ -17,10 +17,13 @@ from rdflive.cli import explain, match, once, serve, validate, watch
 from rdflive.cli.out_file import STDOUT, reason
 from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
+from rdflive.cli.targets import sink_choices
 from rdflive.cli.validate import add_validate_options
 from rdflive.cli.watch_options import add_query_options, add_watch_options
 
 if TYPE_CHECKING:
+    from rdflive.sinks import SinkChoice
+
     # generic for type checkers only
     _Commands = argparse._SubParsersAction[Parser]
 
@@ -59,13 +62,7 @@ Load DATA, subscribe to the query, and send the solutions that each commit adds 
   http://server/   in place of DATA follows a server (`rdflive serve`), until Ctrl-C
   --endpoint URL   polls any SPARQL endpoint, until Ctrl-C: each poll that finds a difference is one commit
 
-  --to text     a line for each solution, with the number of the commit: #7  + :T101 :Dunes
-  --to table    the same in columns
-  --to ndjson   a line of JSON for each delta
-  --to csv      a line for each solution, with the number of the commit, and + or -
-  --to patch    the triples of a CONSTRUCT query as RDF Patch, which is a change feed itself
-  --to sse      server-sent events, for any number of clients
-  --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key
+{sinks}
 
 With --guard SHAPES entries and edits that would add validation results are refused; the results are printed.
 With --entail the answer includes entailed triples, while data and schema change. Text then marks inferred
@@ -272,11 +269,16 @@ def _add_watch(commands: _Commands) -> None:
         commands,
         "watch",
         "print the changes of an answer as data or a server change",
-        _WATCH,
+        _WATCH.format(sinks=_listed(sink_choices())),
         _WATCH_EXAMPLES,
         watch.run,
     )
     add_watch_options(command)
+
+
+def _listed(choices: Mapping[str, SinkChoice]) -> str:
+    width = max(map(len, choices))
+    return "\n".join(f"  --to {name:{width}}  {choice.help}" for name, choice in choices.items())
 
 
 def _add_validate(commands: _Commands) -> None:

@@ -21,7 +21,7 @@ from rdflib.util import SUFFIX_FORMAT_MAP, guess_format
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from rdflive.errors import FeedError, RdfliveError
+from rdflive.errors import FeedError, MissingExtraError, RdfliveError
 from rdflive.extras import install_command
 from rdflive.feeds import Line, read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
@@ -54,8 +54,8 @@ def open_dataset(store: str, *, union: bool) -> rdflib.Dataset:
     try:
         return rdflib.Dataset(store="Oxigraph", default_union=union)
     except (ImportError, rdflib.plugin.PluginException) as error:
-        command = install_command("oxigraph")
-        raise RdfliveError(f"the store 'oxigraph' needs oxrdflib: {command}") from error
+        message = f"the store 'oxigraph' needs oxrdflib: {install_command('oxigraph')}"
+        raise MissingExtraError(message, name="oxrdflib") from error
 
 
 def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import MissingExtraError
 from rdflive.extras import install_command
 
 __all__ = ["SHELLS", "Parser", "PrintCompletion"]
@@ -76,7 +76,8 @@ class PrintCompletion(argparse.Action):
         try:
             import shtab  # type: ignore[import-not-found,unused-ignore]  # optional
         except ImportError as error:
-            raise RdfliveError(f"--completion needs shtab: {install_command('completion')}") from error
+            message = f"--completion needs shtab: {install_command('completion')}"
+            raise MissingExtraError(message, name=error.name) from error
         _mark(parser, shtab.FILE, shtab.DIRECTORY)
         print(shtab.complete(parser, str(values)))
         parser.exit()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rdflive
+from rdflive.api.mirror import mirror  # not rdflive.mirror, which the thread of the feed would import
 from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
@@ -170,7 +171,7 @@ def _follow(
             raise _Over
 
     try:
-        done = rdflive.mirror(
+        done = mirror(
             service.dataset,
             args.changes,
             form,

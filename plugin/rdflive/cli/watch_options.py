@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from typing import Final
+from typing import Final, get_args
 
 from rdflive.cli.common_options import (
     add_entailment_options,
@@ -17,25 +17,18 @@ from rdflive.cli.common_options import (
     seconds,
 )
 from rdflive.cli.files import check_distinct
+from rdflive.cli.targets import sink_choices
 from rdflive.errors import RdfliveError
+from rdflive.sinks.choice import SinkOption
 
 __all__ = ["add_query_options", "add_watch_options", "check_options", "check_query_options", "is_url"]
 
-TARGETS: Final = ("text", "table", "ndjson", "csv", "patch", "sse", "webhook")
 ANSWERS: Final = ("table", "text", "ndjson", "csv", "patch")
 _NO_TRIPLES: Final = "--to patch writes triples: it needs a CONSTRUCT query, not {}"
 _LISTEN: Final = ("127.0.0.1", 8000)
 _EVERY: Final = 5.0
 """Seconds between two polls of an endpoint."""
 
-_ONLY: Final = {
-    "out": ("ndjson", "patch"),
-    "listen": ("sse",),
-    "url": ("webhook",),
-    "secret_env": ("webhook",),
-    "full": ("text", "table"),
-}
-"""Options for some targets only."""
 _FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
 """Options that need --changes."""
 _OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy", "guard")
@@ -114,7 +107,12 @@ def _add_endpoint(group: argparse._ArgumentGroup) -> None:
 
 def _add_target(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--to", choices=TARGETS, default="text", help="how to send deltas (default: %(default)s)")
+    add(
+        "--to",
+        choices=tuple(sink_choices()),
+        default="text",
+        help="how to send deltas (default: %(default)s)",
+    )
     _add_full(group)
     add("--out", metavar="FILE", help="write ndjson or patch to FILE, not to standard output")
     add(
@@ -141,11 +139,7 @@ def check_options(args: argparse.Namespace, form: str) -> None:
         check_feed_options(args)
     if args.name is not None:
         check_name("--name", args.name)
-    for option, targets in _ONLY.items():
-        if getattr(args, option) is not None and args.to not in targets:
-            raise RdfliveError(
-                f"--{option.replace('_', '-')} goes with --to {' or '.join(targets)}, not with --to {args.to}"
-            )
+    _check_sink_options(args)
     _check_target(args, form)
     args.full = bool(args.full)
     if (args.resume is None) is not (args.name is None):
@@ -157,8 +151,7 @@ def check_options(args: argparse.Namespace, form: str) -> None:
 def check_query_options(args: argparse.Namespace, form: str) -> None:
     """Refuse options of `rdflive query` that contradict each other or the query's form."""
     _check_source(args)
-    if args.full and args.to not in _ONLY["full"]:
-        raise RdfliveError(f"--full goes with --to {' or '.join(_ONLY['full'])}, not with --to {args.to}")
+    _check_sink_options(args)
     if args.to == "patch" and form != "CONSTRUCT":
         raise RdfliveError(_NO_TRIPLES.format(form or "this one"))
     if args.store_path is not None and args.store == "memory":
@@ -169,6 +162,17 @@ def check_query_options(args: argparse.Namespace, form: str) -> None:
         raise RdfliveError(f"{args.store_path}: no such store; give DATA to load into a new one")
     args.full = bool(args.full)
     args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
+
+
+def _check_sink_options(args: argparse.Namespace) -> None:
+    """Refuse an option that the selected sink does not take."""
+    choices = sink_choices()
+    for option in get_args(SinkOption):
+        if getattr(args, option, None) is not None and option not in choices[args.to].options:
+            takers = " or ".join(choice.name for choice in choices.values() if option in choice.options)
+            raise RdfliveError(
+                f"--{option.replace('_', '-')} goes with --to {takers}, not with --to {args.to}"
+            )
 
 
 def _check_source(args: argparse.Namespace) -> None:

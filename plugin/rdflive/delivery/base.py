@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -20,7 +19,7 @@ from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, DeltaSource, Mailbox, MailboxReader, take_async
 from rdflive.delivery.relay import Receiver, Relay
-from rdflive.delivery.widget import Display, contents, make_widget, notebook, widget_type
+from rdflive.delivery.widget import Display, bars, make_widget, notebook, widget_type
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, to_printable
 
@@ -153,15 +152,16 @@ class BaseSubscription(ABC):
             print(self._glimpse())  # noqa: T201 - printing is the purpose
             return
         mailbox = self._open_display("show")
-        handle = shower.display(shower.HTML(self._html(None)), display_id=True)
-        Display(mailbox, lambda delta: handle.update(shower.HTML(self._html(delta))))
+        handle = shower.display(self._bundle(None), raw=True, display_id=True)
+        Display(mailbox, lambda delta: handle.update(self._bundle(delta), raw=True))
 
     def widget(self, chart: str | None = None) -> Any:
         """Make a widget for notebooks: a table of the first 20 solutions, and a bar for each above it.
 
         `chart` names the variable whose numbers the bars show; without it there are no bars. The widget is an
         `anywidget.AnyWidget`, kept up to date like the output of `show`, until the subscription closes, the
-        widget is closed, or another widget is made with the same `chart`. Raises `MissingExtraError` if
+        widget is closed, or another widget is made with the same `chart`. An export of the notebook, as HTML
+        or elsewhere, shows its last content. Raises `MissingExtraError` if
         anywidget is missing (extra `notebook`), `ClosedError`, and ValueError for a variable that SELECT does
         not show.
         """
@@ -170,7 +170,7 @@ class BaseSubscription(ABC):
             raise ValueError(f"chart must be a variable that SELECT shows ({known}), got {chart!r}")
         kind = widget_type()
         mailbox = self._open_display(f"widget {chart or ''}")
-        return make_widget(kind, mailbox, lambda delta: contents(self._glimpse(), delta, self._title, chart))
+        return make_widget(kind, mailbox, lambda delta: self._bundle(delta, chart))
 
     def _open_display(self, name: str) -> Mailbox:
         """Return a new mailbox for a display, which replaces the last display of that name."""
@@ -185,12 +185,15 @@ class BaseSubscription(ABC):
 
     def _repr_html_(self) -> str:
         try:
-            return self._html(None)
+            return self._glimpse().html(None, self._title)
         except RdfliveError as error:
             return f"<p>{escape(to_printable(str(error)))}</p>"
 
-    def _html(self, delta: Delta | None) -> str:
-        return self._glimpse().html(delta, self._title)
+    def _bundle(self, delta: Delta | None, chart: str | None = None) -> dict[str, str]:
+        """Return the content of a display, by media type."""
+        glimpse = self._glimpse()
+        above = "" if chart is None else bars(glimpse, delta, chart)
+        return {"text/html": above + glimpse.html(delta, self._title), "text/plain": str(glimpse)}
 
     @abstractmethod
     def _glimpse(self) -> Glimpse:
@@ -248,13 +251,16 @@ class BaseSubscription(ABC):
 
         If it is cancelled while it waits, no delta is lost.
 
-        >>> import rdflib, rdflive
+        >>> import asyncio, rdflib, rdflive
         >>> async def first():
         ...     with rdflive.subscribe(rdflib.Graph(), "ASK { ?s ?p ?o }") as subscription:
         ...         return (await subscription.anext(timeout=5)).answer
         >>> asyncio.run(first())
         False
         """
+        # imported here, because it is large and most subscriptions call plain functions
+        import asyncio
+
         source = self._own_source()
         try:
             async with asyncio.timeout(timeout):

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
+from rdflive.signatures import misfit
 
 __all__ = [
     "Callback", "Called", "call", "call_async", "check_callback", "failed", "interrupted", "is_async",
@@ -117,10 +118,20 @@ def check_callback(callback: object, on_error: object) -> None:
         raise TypeError(f"callback must be callable or None, got {callback!r}")
     if inspect.isasyncgenfunction(callback) or inspect.isgeneratorfunction(callback):
         raise TypeError(f"callback must not be a generator function, which would never run: {callback!r}")
+    if callable(callback) and (reason := misfit(callback, None)):
+        raise TypeError(
+            "callback must take one argument, the delta, as `def show(delta)` does, "
+            f"got {callback!r}: {reason}"
+        )
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
     if callable(on_error) and is_async(on_error):
         raise TypeError(f"on_error must be a plain function, got the coroutine function {on_error!r}")
+    if callable(on_error) and (reason := misfit(on_error, None, None)):
+        raise TypeError(
+            "on_error must take two arguments, the subscription and the exception, "
+            f"got {on_error!r}: {reason}"
+        )
 
 
 def is_async(function: object) -> bool:

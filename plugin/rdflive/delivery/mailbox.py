@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, Protocol
@@ -249,6 +248,9 @@ async def take_async(source: DeltaSource, no_loop: Callable[[], object] = lambda
 
     `no_loop` is called if a delta arrives after the event loop was closed.
     """
+    # imported here, because it is large and most subscriptions call plain functions
+    import asyncio
+
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from rdflive.delivery.calling import (
     Callback,
@@ -24,6 +23,9 @@ from rdflive.delivery.mailbox import QUEUED_ROWS, Mailbox
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 from rdflive.time.instants import SECOND, DurationLike, to_duration
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Elsewhere", "Inbox", "Receiver", "Relay", "elsewhere"]
 
@@ -50,13 +52,15 @@ def elsewhere(
     >>> elsewhere(print, "250 ms", None).throttle
     0.25
     """
-    if executor is not None and (
-        not isinstance(executor, Executor) or isinstance(executor, ProcessPoolExecutor)
-    ):
-        raise TypeError(
-            f"executor must run functions in this process, as a concurrent.futures.ThreadPoolExecutor does, "
-            f"got {executor!r}"
-        )
+    if executor is not None:
+        # imported here, because it loads multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
+        if not isinstance(executor, Executor) or isinstance(executor, ProcessPoolExecutor):
+            raise TypeError(
+                f"executor must run functions in this process, as a concurrent.futures.ThreadPoolExecutor "
+                f"does, got {executor!r}"
+            )
     try:
         seconds = 0.0 if throttle is None else to_duration(throttle) / SECOND
     except (TypeError, ValueError) as error:
@@ -74,6 +78,8 @@ def elsewhere(
         return None if throttle is None and executor is None else Elsewhere(None, executor, seconds)
     if executor is not None:
         raise ValueError("executor= calls plain functions; an async callback runs in the event loop")
+    import asyncio  # here, because it is large and most callbacks are plain functions
+
     try:
         return Elsewhere(asyncio.get_running_loop(), None, seconds)
     except RuntimeError as error:

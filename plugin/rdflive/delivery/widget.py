@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.errors import MissingExtraError, RdfliveError
@@ -20,7 +22,11 @@ from rdflive.extras import install_command
 from rdflive.model import Delta, Glimpse, TermWriter, python_value, to_printable
 from rdflive.model.tables import CELL
 
-__all__ = ["Display", "contents", "make_widget", "notebook", "widget_type"]
+__all__ = ["Display", "bars", "make_widget", "notebook", "widget_type"]
+
+
+_BARS: Final = "display:grid;grid-template-columns:max-content 1fr max-content;gap:3px 8px;margin:4px 0 10px"
+_TEXT: Final = "max-width:16em;overflow:hidden;white-space:nowrap;text-overflow:ellipsis"
 
 
 @cache
@@ -34,48 +40,81 @@ def widget_type() -> Any:
     members = {
         "__module__": __name__,
         "_esm": Path(__file__).with_suffix(".js"),
-        "shown": traitlets.Dict().tag(sync=True),
+        "_ipython_display_": _display_with_copy,
+        "html": traitlets.Unicode().tag(sync=True),
+        "copy": traitlets.Unicode().tag(sync=True),
+        "bundle": traitlets.Dict(),
+        "is_displayed": traitlets.Bool(),
     }
     return type("LiveWidget", (base,), members)
 
 
-def make_widget(kind: Any, mailbox: Mailbox, show: Callable[[Delta | None], dict[str, Any]]) -> Any:
+def make_widget(kind: Any, mailbox: Mailbox, show: Callable[[Delta | None], dict[str, str]]) -> Any:
     """Make a widget that follows a mailbox until the widget is closed.
 
-    `show` takes the last delta, at first None, and returns the content of the views. The thread of the
+    `show` takes the last delta, at first None, and returns the content by media type. The thread of the
     display sets it. ipywidgets allows this: the kernel writes to the front end in a thread of its own.
     """
-    widget = kind(shown=show(None))
+    widget = kind(copy=f"rdflive-{uuid4().hex}")
+    _set(widget, show(None))
     # `comm` becomes None when the widget is closed
     widget.observe(lambda change: mailbox.stop() if change.new is None else None, "comm")
-    Display(mailbox, lambda delta: setattr(widget, "shown", show(delta)))
+
+    def update(delta: Delta) -> None:
+        _set(widget, show(delta))
+        if widget.is_displayed:
+            import_module("IPython.display").update_display(widget.bundle, display_id=widget.copy, raw=True)
+
+    Display(mailbox, update)
     return widget
 
 
-def contents(glimpse: Glimpse, delta: Delta | None, title: str, chart: str | None) -> dict[str, Any]:
-    """Return the content of a view as JSON: texts, and for each row the label and the number of its bar.
+def _display_with_copy(widget: Any) -> None:
+    """Display a view of a widget, and a copy of its content for exports of the notebook.
 
-    The number is None if the term is not a finite number.
+    An export has no kernel, and often no network from which to load the program of the view. A view hides the
+    copy; see widget.js. An output with both would not do: exports prefer the view.
     """
-    header = glimpse.header
-    place = None if chart is None else header.variables.index(chart)
-    write = TermWriter(header.prefixes(), most=CELL)
+    display = import_module("IPython.display").display
+    if widget.comm is not None:  # a closed widget has no view
+        view, metadata = widget._repr_mimebundle_()
+        display({**view, "text/plain": ""}, metadata=metadata, raw=True)
+    widget.is_displayed = True
+    display(widget.bundle, display_id=widget.copy, raw=True)
+
+
+def _set(widget: Any, content: dict[str, str]) -> None:
+    """Set the content of the views of a widget, and of the copy."""
+    widget.html = content["text/html"]
+    widget.bundle = {**content, "text/html": f'<div id="{widget.copy}">{widget.html}</div>'}
+
+
+def bars(glimpse: Glimpse, delta: Delta | None, chart: str) -> str:
+    """Return HTML with a bar for each shown solution that has a finite number in the variable `chart`."""
+    place = glimpse.header.variables.index(chart)
+    write = TermWriter(glimpse.header.prefixes(), most=CELL)
     rows = [
-        {
-            "sign": line.sign,
-            "cells": ["" if term is None else write(term) for term in line.terms],
-            "label": " ".join(_label(term, write) for n, term in enumerate(line.terms) if n != place),
-            "number": None if place is None else _number(line.terms[place]),
-        }
+        (number, line.terms)
         for line in glimpse.lines(delta)
+        if line.sign != "−" and (number := _number(line.terms[place])) is not None
     ]
-    return {
-        "caption": to_printable(f"{title}: {glimpse.caption(delta)}"),
-        "titles": [to_printable(name) for name in header.titles],
-        "chart": place,
-        "rows": rows,
-        "prefixes": to_printable(" · ".join(f"{p}: <{name}>" for p, name in sorted(write.used.items()))),
-    }
+    numbers = [0.0, *(number for number, _ in rows)]
+    low = min(numbers)
+    share = 100 / ((max(numbers) - low) or 1)
+    parts = ""
+    for number, terms in rows:
+        label = " ".join(_label(term, write) for n, term in enumerate(terms) if n != place)
+        left, width = share * (min(0.0, number) - low), share * abs(number)
+        bar = f"margin-left:{left:.2f}%;width:{width:.2f}%;min-width:1px;height:100%;background:#4278c8"
+        parts += (
+            f'<div class="label" style="{_TEXT}">{escape(label)}</div>'
+            f'<div><div class="bar" style="{bar}"></div></div>'
+            f'<div style="text-align:right">{escape(write(terms[place]))}</div>'
+        )
+    # the table says the same to those who do not see the bars; see html_table for the other classes
+    name = escape(f"{to_printable(glimpse.header.titles[place])} as bars")
+    classes = "rdflive-bars tex2jax_ignore mathjax_ignore"
+    return f'<div class="{classes}" role="img" aria-label="{name}" style="{_BARS}">{parts}</div>'
 
 
 def _label(term: Any, write: TermWriter) -> str:
@@ -105,13 +144,19 @@ _PAUSE: Final = 0.2
 """Least number of seconds between two updates: people cannot follow more."""
 _SHARE: Final = 4
 """Seconds of pause after an update, per second that the update took."""
+_PATIENCE: Final = 2
+"""Most seconds that the end of a cell waits for an update."""
+
+
+def _shell() -> Any:
+    """Return the running shell of IPython; None outside of one."""
+    ipython: Any = sys.modules.get("IPython")  # a notebook has imported it
+    return None if ipython is None else ipython.get_ipython()
 
 
 def notebook() -> Any:
     """Return IPython's module for displays in a notebook; None elsewhere."""
-    ipython: Any = sys.modules.get("IPython")  # a notebook has imported it
-    shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is None:  # IPython in a terminal has no display to update
+    if getattr(_shell(), "kernel", None) is None:  # IPython in a terminal has no display to update
         return None
     import IPython.display  # type: ignore[import-not-found,unused-ignore]  # optional
 
@@ -122,29 +167,51 @@ class Display:
     """Keeps a display in a notebook up to date: a thread calls `update` with each delta of a mailbox.
 
     The mailbox merges the deltas that arrive during an update, and in the first moment after a change. When
-    the mailbox ends, the display keeps its last content.
+    a cell of the notebook ends, its changes are shown before the next cell begins: a program that runs all
+    cells and exports the notebook sees no later updates. When the mailbox ends, the display keeps its last
+    content.
     """
 
     def __init__(self, mailbox: Mailbox, update: Callable[[Delta], object]) -> None:
         self._mailbox = mailbox
         self._update = update
+        self._lock = threading.Lock()
+        self._shell = _shell()
+        if self._shell is not None:
+            self._shell.events.register("post_run_cell", self._end_cell)
         threading.Thread(target=self._follow, name="rdflive-display", daemon=True).start()
 
     def _follow(self) -> None:
+        goes_on = True
+        while goes_on:
+            self._mailbox.wait()
+            if self._mailbox.waits:
+                time.sleep(_GATHER)
+            begin = time.perf_counter()
+            with self._lock:
+                goes_on = self._catch_up()
+            time.sleep(max(_PAUSE, _SHARE * (time.perf_counter() - begin)))
+        self._mailbox.stop()
+        if self._shell is not None:
+            self._shell.events.unregister("post_run_cell", self._end_cell)
+
+    def _end_cell(self, _: object) -> None:
+        # the thread cannot finish an update while the cells hold a batch open
+        if self._lock.acquire(timeout=_PATIENCE):
+            try:
+                self._catch_up()
+            finally:
+                self._lock.release()
+
+    def _catch_up(self) -> bool:
+        """Show what waits; return False at the end."""
         try:
-            while True:
-                self._mailbox.wait()
-                if self._mailbox.waits:
-                    time.sleep(_GATHER)
-                delta = self._mailbox.take()
-                if delta is None:
-                    return
-                begin = time.perf_counter()
+            delta, goes_on = self._mailbox.take_now(self._mailbox.wake)
+            if delta is not None:
                 self._update(delta)
-                time.sleep(max(_PAUSE, _SHARE * (time.perf_counter() - begin)))
+            return goes_on
         except RdfliveError:  # the subscription was closed, or has failed
-            return
+            return False
         except Exception:
             log.exception("a display in a notebook is not updated any more")
-        finally:
-            self._mailbox.stop()
+            return False

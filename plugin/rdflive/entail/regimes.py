@@ -7,7 +7,7 @@ from typing import Final, get_args
 from rdflive.entail.entailment import Regime
 from rdflive.entail.kinds import Strategy
 from rdflive.entail.rdfs import Counts, Rdfs
-from rdflive.entail.rules import RuleRegime, Rules, load_program
+from rdflive.entail.rules import RuleRegime, Rules, load_program, rule_sets
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query.bgp import Variable
 from rdflive.query.plan import Plan
@@ -31,7 +31,11 @@ def regime_of(
         ("counts", counts, (None, *get_args(Counts))),
     ):
         if value not in accepted:
-            raise ValueError(f"{name} must be {' or '.join(map(repr, accepted))}, got {value!r}")
+            hint = ""
+            if name == "entailment":
+                named = (f"rules={each!r}" for each in sorted(rule_sets()))
+                hint = f"; for a rule set give {' or '.join(named)}"
+            raise ValueError(f"{name} must be {' or '.join(map(repr, accepted))}, got {value!r}{hint}")
     if rules is not None:
         if entailment is not None:
             raise ValueError(

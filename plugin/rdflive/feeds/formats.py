@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.lines import Line
 from rdflive.model import Batch, Change
+from rdflive.offers import offers
 
 __all__ = [
     "Decoded",
@@ -19,7 +20,6 @@ __all__ = [
     "FeedFormatError",
     "Frame",
     "StatelessDecoder",
-    "add_source",
     "feed_format",
     "feed_format_of",
     "feed_formats",
@@ -104,17 +104,6 @@ class FeedFormat:
     """True if records are numbered, so that a file which repeats some can be read from its start."""
 
 
-Source: TypeAlias = Callable[[], Iterable[FeedFormat]]
-
-# the plugin layer lies above feeds, so the plugin manager registers its sources here
-_sources: Final[list[Source]] = []
-
-
-def add_source(source: Source) -> None:
-    """Add a function that lists formats; the plugin manager registers its plugins' formats this way."""
-    _sources.append(source)
-
-
 def feed_formats() -> dict[str, FeedFormat]:
     """Return the formats that plugins provide, by name.
 
@@ -122,7 +111,8 @@ def feed_formats() -> dict[str, FeedFormat]:
     ['debezium', 'delta-lake', 'neptune', 'nquads', 'rdf-patch', 'sparql-update', 'wikidata']
     """
     formats: dict[str, FeedFormat] = {}
-    for given in chain.from_iterable(source() for source in _sources):
+    given: FeedFormat
+    for given in chain.from_iterable(offers("rdflive_feed_formats")):
         other = formats.setdefault(given.name, given)
         if other is not given:
             raise FeedFormatError(

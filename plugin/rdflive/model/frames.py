@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from rdflib import XSD
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import MissingExtraError
 from rdflive.extras import install_command
 from rdflive.model.solution import Header, Terms
 from rdflive.model.term_text import to_ntriples
@@ -77,8 +77,8 @@ class Framed:
         are written, if its terms have several of these types, if a literal is ill-formed, or if the type
         would lose digits. Unbound variables are null. The datatype of IRIs and blank nodes is null.
 
-        Raises `RdfliveError` without the extra `frames`, and ValueError for ASK or for two columns of the
-        same name.
+        Raises `MissingExtraError` without the extra `frames`, and ValueError for ASK or for two columns of
+        the same name.
 
         >>> from rdflib import Literal
         >>> from rdflive.model import Answers
@@ -105,7 +105,7 @@ class Framed:
         """Return a `pandas.DataFrame` with the columns of `to_arrow`.
 
         Integers have pandas' type Int64 and booleans its type boolean, so that a missing value changes
-        neither the type nor a digit. Raises as `to_arrow` does, and `RdfliveError` without pandas.
+        neither the type nor a digit. Raises as `to_arrow` does, and `MissingExtraError` without pandas.
 
         >>> from rdflib import Literal
         >>> from rdflive.model import Answers
@@ -125,6 +125,16 @@ class Framed:
         """Export the table through Arrow's C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Raise TypeError: an array of numpy would have no names, and numbers as strings.
+
+        `pandas.DataFrame(rows)` calls this method, because it does not look for `__arrow_c_stream__`.
+        """
+        raise TypeError(
+            f"rdflive.{type(self).__name__} is a table, not an array: for pandas call .to_pandas(), or with "
+            "pandas 3 DataFrame.from_arrow(rows); for numpy take a column, .to_arrow()['name'].to_numpy()"
+        )
+
 
 def _library(name: str) -> Any:
     try:
@@ -133,7 +143,8 @@ def _library(name: str) -> Any:
     except ImportError as error:
         # the extra has pyarrow; pandas and polars are the user's choice
         own = "" if name == "pyarrow" else f" {name}"
-        raise RdfliveError(f"tables need {name}: {install_command('frames')}{own}") from error
+        message = f"tables need {name}: {install_command('frames')}{own}"
+        raise MissingExtraError(message, name=error.name) from error
 
 
 def _column(terms: Iterable[Any]) -> Column:

@@ -21,7 +21,8 @@ class Rows(Framed, Generic[Row]):
     """An immutable sequence of rows, which equals a tuple or a list of the same rows.
 
     Rows are converted on first access and kept. Its length, its truth value, and slices, which are `Rows`,
-    convert no term. It is a table for pandas, polars, DuckDB and pyarrow, which read `__arrow_c_stream__`.
+    convert no term. It is a table for polars, DuckDB, pyarrow and `DataFrame.from_arrow` of pandas 3, which
+    read `__arrow_c_stream__`; `to_pandas` works with any pandas.
 
     >>> rows = Rows(Header("SELECT", ("train",)), [("IC5",), ("IC7",)])
     >>> len(rows), rows[0].train, rows == (("IC5",), ("IC7",))

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING
 
-from rdflive.feeds.formats import FeedFormat
-from rdflive.feeds.neptune import NEPTUNE
-from rdflive.feeds.nquads import NQUADS
-from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.feeds.sparql_update import SPARQL_UPDATE
-from rdflive.feeds.tables import DEBEZIUM, DELTA_LAKE
-from rdflive.feeds.wikidata import WIKIDATA
 from rdflive.plugins.hookspecs import hookimpl
 
-__all__ = ["rdflive_feed_formats", "rdflive_rule_sets"]
+if TYPE_CHECKING:
+    from rdflive.feeds import FeedFormat
 
-_FORMATS: Final = (DEBEZIUM, DELTA_LAKE, NEPTUNE, NQUADS, RDF_PATCH, SPARQL_UPDATE, WIKIDATA)
+__all__ = ["rdflive_feed_formats", "rdflive_rule_sets"]
 
 
 @hookimpl
 def rdflive_feed_formats() -> tuple[FeedFormat, ...]:
     """Return the formats that rdflive decodes."""
-    return _FORMATS
+    # imported here, because every subscription loads this plugin and few programs read feeds
+    from rdflive.feeds.neptune import NEPTUNE
+    from rdflive.feeds.nquads import NQUADS
+    from rdflive.feeds.rdf_patch import RDF_PATCH
+    from rdflive.feeds.sparql_update import SPARQL_UPDATE
+    from rdflive.feeds.tables import DEBEZIUM, DELTA_LAKE
+    from rdflive.feeds.wikidata import WIKIDATA
+
+    return DEBEZIUM, DELTA_LAKE, NEPTUNE, NQUADS, RDF_PATCH, SPARQL_UPDATE, WIKIDATA
 
 
 @hookimpl

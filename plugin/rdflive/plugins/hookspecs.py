@@ -59,6 +59,15 @@ def rdflive_rule_sets() -> Mapping[str, str]:  # type: ignore[empty-body]  # a s
     """
 
 
+@hookspec
+def rdflive_sinks() -> Iterable[Any]:  # type: ignore[empty-body]  # a specification
+    """Return the sinks that the plugin adds to `rdflive watch --to`, as `rdflive.sinks.SinkChoice`.
+
+    Called when the command line starts. The results of all plugins are joined; two sinks of one name are an
+    error, and so is an exception.
+    """
+
+
 @hookspec(firstresult=True)
 def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
     """Return the feed of a SPARQL endpoint, or None for another plugin's URL.

@@ -8,16 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from itertools import chain
 from types import TracebackType
 from typing import Any, Final
 
 import pluggy
 from rdflib import Graph
 
-from rdflive.entail.rules import load as rules
 from rdflive.errors import UnsupportedStoreError
-from rdflive.feeds import formats
 from rdflive.plugins import hookspecs, trace
 from rdflive.store import Adapter, Capture
 
@@ -200,8 +197,3 @@ def call_safely(hook: str, **arguments: Any) -> None:
         getattr(plugin_manager().hook, hook)(**arguments)
     except Exception:
         log.exception("a plugin failed in hook %s", hook)
-
-
-# `feeds` and `entail` may not import this package, so they receive functions
-formats.add_source(lambda: chain.from_iterable(plugin_manager().hook.rdflive_feed_formats()))
-rules.add_source(lambda: plugin_manager().hook.rdflive_rule_sets())

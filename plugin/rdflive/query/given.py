@@ -154,7 +154,7 @@ def _advice(query: object) -> str:
         return "; rdflib has prepared it: pass its text instead, and its prefixes as initNs"
     if isinstance(query, bytes):
         return "; decode it first"
-    if isinstance(query, Graph):
+    if callable(getattr(query, "query", None)):  # a graph of rdflib, or a store
         return "; are graph and query swapped?"
     if isinstance(getattr(query, "query", None), str):  # as of rdflive.prepare
         return "; pass its text, .query"

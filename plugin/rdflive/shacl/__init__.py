@@ -1,6 +1,6 @@
 """SHACL: shapes compiled to plans of the engine, and a subscription to their results."""
 
-from rdflive.shacl.imports import read_shapes, with_imports
+from rdflive.shacl.imports import parse_shapes, read_shapes, with_imports
 from rdflive.shacl.parts import COLUMNS
 from rdflive.shacl.reading import ABOUT_SHAPES
 from rdflive.shacl.rules import rules_of
@@ -14,6 +14,7 @@ __all__ = [
     "LiveValidation",
     "SelectedShapes",
     "ShapesError",
+    "parse_shapes",
     "read_shapes",
     "read_terms",
     "rules_of",

@@ -24,7 +24,7 @@ from rdflive.shacl.values import shown
 from rdflive.shacl.vocabulary import SH
 from rdflive.syntax.excerpt import parser_fault
 
-__all__ = ["import_notes", "read_shapes", "with_imports"]
+__all__ = ["import_notes", "parse_shapes", "read_shapes", "with_imports"]
 
 _LOCAL_HOSTS: Final = ("", "localhost")
 
@@ -48,6 +48,16 @@ def read_shapes(path: str | os.PathLike[str]) -> Graph:
         graph.bind(prefix, namespace)
     for s, p, o, _ in read.quads():
         graph.add((s, p, o))
+    return graph
+
+
+def parse_shapes(text: str) -> Graph:
+    """Return the graph of a Turtle text; raises `ShapesError` with the line if it is not Turtle."""
+    graph = Graph()
+    try:
+        graph.parse(data=text, format="turtle")
+    except Exception as error:  # as in `read_shapes`
+        raise ShapesError(parser_fault("shapes", error)) from error
     return graph
 
 

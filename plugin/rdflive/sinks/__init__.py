@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from rdflive.sinks.choice import SinkChoice
 from rdflive.sinks.ndjson import NdjsonSink, to_ndjson
 from rdflive.sinks.patch import PatchSink
 from rdflive.sinks.sink import Sink
 from rdflive.sinks.sse import SseSink
 from rdflive.sinks.webhook import WebhookError, WebhookSink
 
-__all__ = ["NdjsonSink", "PatchSink", "Sink", "SseSink", "WebhookError", "WebhookSink", "to_ndjson"]
+__all__ = [
+    "NdjsonSink",
+    "PatchSink",
+    "Sink",
+    "SinkChoice",
+    "SseSink",
+    "WebhookError",
+    "WebhookSink",
+    "to_ndjson",
+]

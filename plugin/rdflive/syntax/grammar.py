@@ -265,8 +265,8 @@ class Grammar:
         self.rules = {**_read(table, make), **_read(replaced, make)}
         """The body of each production."""
         changed = True
-        while changed:  # the first tokens of a production depend on others
-            settled = [self._settle(rule) for rule in self.rules.values()]
+        while changed:  # the first tokens of a production depend on others, most of which come after it
+            settled = [self._settle(rule) for rule in reversed(self.rules.values())]
             changed = any(settled)
         self._entries: dict[str, Symbol] = {}
         self.keywords = frozenset(re.findall(_WORD, table + replaced))

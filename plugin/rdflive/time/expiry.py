@@ -18,7 +18,7 @@ Way: TypeAlias = Literal["labels", "keep-all", "dred", "recompute"]
 `labels` stores the lifetime of each triple. `keep-all` keeps the same state as graphs (levels, or the
 supports of RDFS). `dred` keeps neither, but deletes and derives again. `recompute` derives all triples again.
 """
-Expiry: TypeAlias = Literal["auto"] | Way
+Expiry: TypeAlias = Literal["auto", Way]
 
 
 def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import MissingExtraError
 from rdflive.extras import install_command
 from rdflive.plugins.hookspecs import hookimpl
 
@@ -27,7 +27,8 @@ def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
     if not url.lower().startswith(("http://", "https://")):
         return None
     if find_spec("SPARQLWrapper") is None:
-        raise RdfliveError(f"{url}: endpoints need SPARQLWrapper: {install_command('endpoint')}")
+        message = f"{url}: endpoints need SPARQLWrapper: {install_command('endpoint')}"
+        raise MissingExtraError(message, name="SPARQLWrapper")
     from rdflive_stores.endpoint.feed import EndpointFeed
 
     known = [name for name in signature(EndpointFeed).parameters if name not in ("url", "patterns")]

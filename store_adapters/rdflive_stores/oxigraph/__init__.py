@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rdflive.errors import MissingExtraError
+from rdflive.extras import install_command
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter
 
@@ -47,7 +49,10 @@ def _is_known(store: Any) -> bool:
 
 def __getattr__(name: str) -> Any:
     if name == "LiveStore":
-        from rdflive_stores.oxigraph import store
-
+        try:
+            from rdflive_stores.oxigraph import store
+        except ImportError as error:
+            message = f"LiveStore needs {error.name}: {install_command('oxigraph')}"
+            raise MissingExtraError(message, name=error.name) from error
         return store.LiveStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import MissingExtraError
 from rdflive.extras import install_command
 
 __all__ = ["OLDEST", "SparkNotFoundError", "has_spark", "release", "require_spark"]
@@ -14,7 +14,7 @@ __all__ = ["OLDEST", "SparkNotFoundError", "has_spark", "release", "require_spar
 OLDEST = (4, 2)
 
 
-class SparkNotFoundError(RdfliveError, ImportError):
+class SparkNotFoundError(MissingExtraError):
     """PySpark or PyArrow cannot be imported, or PySpark is too old."""
 
 
@@ -24,7 +24,8 @@ def require_spark() -> None:
         # By import, not by metadata: clusters bring PySpark on the path, without any.
         pyspark, _ = import_module("pyspark"), import_module("pyarrow")
     except ImportError as error:
-        raise SparkNotFoundError(f"Spark needs {error.name}: {install_command('spark')}") from error
+        message = f"Spark needs {error.name}: {install_command('spark')}"
+        raise SparkNotFoundError(message, name=error.name) from error
     if release(pyspark.__version__) < OLDEST:
         raise SparkNotFoundError(
             f"pyspark {pyspark.__version__} is too old, rdflive needs {OLDEST[0]}.{OLDEST[1]} or newer: "

@@ -36,7 +36,7 @@ def readable(query: Any) -> StreamingQuery:
 
 
 def _of_readable_errors(kind: type[Any]) -> type[Any]:
-    class RunningQuery(kind):  # type: ignore[misc]  # classic or Connect
+    class RunningQuery(kind):  # classic or Connect
         def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802 - Spark's name
             """Wait until the query ends or the timeout in seconds; raise the error that ended it."""
             # not in the JVM: Ctrl-C in a JVM call makes Py4J log a traceback and drop the connection

@@ -23,6 +23,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import rdflive
+from rdflive.api.options import ContinuousOptions, Options, ValidationOptions
 from rdflive.server.openapi import describe_api
 from support.axe import violations
 from support.browser import Browser, Page, Watched, expect, launched
@@ -155,6 +156,58 @@ def test_reference_is_whole(site: Path) -> None:
         assert f"<code>{path}</code>" in pages["server"]
 
 
+@pytest.mark.parametrize(
+    ("page", "name", "kind"),
+    [
+        ("subscriptions", "rdflive.subscribe", Options),
+        ("subscriptions", "rdflive.Prepared.subscribe", Options),
+        ("subscriptions", "rdflive.register", ContinuousOptions),
+        ("entailment", "rdflive.validate", ValidationOptions),
+    ],
+)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_reference_has_a_table_of_all_options(
+    browser: Browser, address: str, page: str, name: str, kind: type[ValidationOptions], width: int
+) -> None:
+    """A row for each has its name, type, default and meaning; signatures have a parameter per line."""
+    sheet = browser.new_page(viewport={"width": width, "height": 900})
+    sheet.goto(f"{address.removesuffix('index.html')}reference/{page}.html")
+    about = sheet.locator(f"div.doc-object:has(> [id='{name}'])")
+    signature = about.locator("> .doc-signature").last.inner_text()
+    assert [len(re.findall(r"\w+: ", line)) for line in signature.splitlines() if ": " in line]
+    assert all(line.count(": ") <= 1 for line in signature.splitlines())
+    table = about.locator("> .doc-contents table").first
+    texts = "all => all.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+    shown = {row[0]: row[1:] for row in table.locator("tbody tr").evaluate_all(texts)}
+    for option, declared in kind.__annotations__.items():
+        default, meaning = declared.__metadata__
+        assert shown[option][0]
+        assert shown[option][1] == meaning.replace("`", "")
+        assert shown[option][2] == ("time.time" if callable(default) else repr(default))
+    assert "graph" in shown or "text" in shown
+    assert sheet.evaluate("document.documentElement.scrollWidth") == width
+    assert table.evaluate("each => each.getBoundingClientRect().right <= innerWidth")
+    sheet.close()
+
+
+@pytest.mark.parametrize("name", ["benchmarks", "expect"])
+def test_texts_of_a_picture_can_be_read_on_a_phone(browser: Browser, address: str, name: str) -> None:
+    """A phone has the narrow picture, whose texts are not shrunk; other screens have the wide one."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(address.replace("index.html", f"{name}.html"))
+    picture = page.locator(f"img[src='{name}.svg']")
+    shown = picture.evaluate("image => image.decode().then(() => image.currentSrc)")
+    assert shown.endswith(f"{name}-narrow.svg")
+    inner = "image => (image.clientWidth - 2 * parseFloat(getComputedStyle(image).paddingLeft))"
+    assert picture.evaluate(f"image => ({inner})(image) / image.naturalWidth") > 0.9
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_function(
+        "name => document.querySelector(`img[src='${name}.svg']`).currentSrc.endsWith(`/${name}.svg`)",
+        arg=name,
+    )
+    page.close()
+
+
 FIRST = {
     "unsubscribe": "howto/lifetimes.html",
     "pandas": "howto/notebook.html",
@@ -171,6 +224,13 @@ FIRST = {
     "LiveStore": "howto/disk.html",
     "performance": "expect.html",
     "GraphDB": "others.html",
+    "graph.subscribe": "reference/subscriptions.html",
+    "subscribe": "reference/subscriptions.html",
+    "install": "index.html",
+    "license": "index.html",
+    "cdc": "spark-pipelines.html",
+    "reconnect": "web.html",
+    "shacl": "validation.html",
 }
 """What people search for, and the page that they are to find first."""
 

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from rdflive.entail.rules.n3 import parse
 from rdflive.entail.rules.program import Program, RuleError
+from rdflive.offers import offers
 
-__all__ = ["Rules", "add_source", "load_program", "rule_sets"]
+__all__ = ["Rules", "load_program", "rule_sets"]
 
 Rules: TypeAlias = "str | os.PathLike[str] | Program | Sequence[str | os.PathLike[str] | Program]"
 """The name of a rule set, the path of a file, N3 text, a program, or several of these."""
-
-
-Source: TypeAlias = Callable[[], Iterable[Mapping[str, str]]]
-
-_sources: Final[list[Source]] = []
-
-
-def add_source(source: Source) -> None:
-    """Register a function that lists rule sets; the plugin manager calls this for the plugins' rule sets."""
-    _sources.append(source)
 
 
 def rule_sets() -> dict[str, str]:
@@ -35,7 +25,7 @@ def rule_sets() -> dict[str, str]:
     ['owl-rl', 'rdfs', 'rdfs-plus']
     """
     sets: dict[str, str] = {}
-    for offered in chain.from_iterable(source() for source in _sources):
+    for offered in offers("rdflive_rule_sets"):
         for name, text in offered.items():
             # the same text twice is harmless
             if sets.setdefault(name, text) != text:

@@ -14,6 +14,7 @@ from rdflib.term import Literal, Node, URIRef, Variable
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model.term_text import is_writable
 from rdflive.query.expressions.errors import no_value
+from rdflive.query.expressions.failures import reporting
 from rdflive.query.expressions.functions import FUNCTIONS, PREDICATES
 from rdflive.query.expressions.metered import metered
 from rdflive.query.expressions.nodes import arguments, elements, operands
@@ -344,8 +345,8 @@ def _function(compiler: ExpressionCompiler, node: Tree) -> TermOf:
         raise UnsupportedQueryError(f"<{node.iri}> {unknown(node.iri)}", construct=f"<{node.iri}>")
     # it takes rdflib's expression and solution, and evaluates its arguments itself
     if found.is_raw:
-        return evaluate_with_rdflib(compiler.columns, compiler.terms, node, found.function)
-    return compiler.call(node, in_fixed_context(found.function))
+        return evaluate_with_rdflib(compiler.columns, compiler.terms, node, reporting(node, found))
+    return compiler.call(node, in_fixed_context(reporting(node, found)))
 
 
 _TERMS: Final[dict[str, Callable[[ExpressionCompiler, Tree], TermOf]]] = {

@@ -9,6 +9,7 @@ from rdflib.term import Literal
 from rdflive.query.expressions.nodes import arguments
 from rdflive.query.expressions.registry import registered, unknown
 from rdflive.regex import RegexError, compiled, replaced
+from rdflive.signatures import misfit
 from rdflive.syntax.tree import Tree
 from rdflive.values import text
 
@@ -29,9 +30,12 @@ def fault_of(node: Tree) -> CallFault | None:
         reason = unknown(node.iri)
         if node.distinct:
             reason = "with DISTINCT is an aggregate outside SPARQL, and rdflive knows none"
-        count = len(arguments(node))
-        if not reason and count != 1 and registered(node.iri, node.version) is None:
-            reason = f"is a cast, which takes one argument and not {count}"
+        parts = arguments(node)
+        found = None if reason else registered(node.iri, node.version)
+        if not reason and len(parts) != 1 and found is None:
+            reason = f"is a cast, which takes one argument and not {len(parts)}"
+        if found is not None and not found.is_raw and (wrong := misfit(found.called, *parts)):
+            reason = f"is registered, but its function cannot take the arguments of this call: {wrong}"
         return CallFault(node, f"<{node.iri}>", reason) if reason else None
     given = _regular(node)
     if given is not None:

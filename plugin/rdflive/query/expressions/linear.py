@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rdflib.term import Literal, Node, Variable
 
-from rdflive.errors import RdfliveError, UnsupportedQueryError
+from rdflive.errors import MissingExtraError, UnsupportedQueryError
 from rdflive.extras import install_command
 from rdflive.query.budget import Meter
 from rdflive.query.expressions.functions import like
@@ -150,9 +150,8 @@ def _compiled(name: str, pattern: str, flags: str) -> Any:
     try:
         import re2
     except ImportError as error:
-        raise RdfliveError(
-            f"{name} in a subscription with a budget needs google-re2: {install_command('server')}"
-        ) from error
+        message = f"{name} in a subscription with a budget needs google-re2: {install_command('server')}"
+        raise MissingExtraError(message, name=error.name) from error
     options = re2.Options()
     options.log_errors, options.max_mem = False, _MEMORY
     options.never_capture = name == "REGEX"

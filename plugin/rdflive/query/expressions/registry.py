@@ -38,6 +38,11 @@ class Registered(NamedTuple):
     function: Callable[..., Any]
     is_raw: bool
 
+    @property
+    def called(self) -> Callable[..., Any]:
+        """The user's function, with its own signature."""
+        return self.function.function if isinstance(self.function, _OfTerms) else self.function
+
 
 _TERMS: Final = (URIRef, BNode, Literal, TripleTerm)
 _table: Final[MutableMapping[URIRef, tuple[Callable[..., Any], bool]]] = operators._CUSTOM_FUNCTIONS
@@ -59,7 +64,9 @@ class _OfTerms:
             no_value(error, None)
             raise SPARQLError(str(error)) from error
         if not isinstance(found, _TERMS) or (isinstance(found, URIRef) and not is_writable(found)):
-            raise SPARQLError(f"{self.function!r} returned {found!r}, which is not a term")
+            # None is no mistake: it is how a function says that it has no value
+            mistake = None if found is None else TypeError(f"it returned {found!r}, which is not a term")
+            raise SPARQLError(f"{self.function!r} returned {found!r}, which is not a term") from mistake
         return found
 
 
@@ -68,7 +75,8 @@ def register_function(iri: str, function: Callable[..., Node | None]) -> None:
 
     `function` takes the arguments of the call as rdflib terms, whatever the store, and returns a term. None,
     an exception or a result that is no term is an error of SPARQL: a FILTER drops the row, and BIND leaves
-    the variable unbound. The function is not called if an argument is an error or unbound. It must return the
+    the variable unbound. The first exception of a call is logged; to have no value without a warning, the
+    function returns None. It is not called if an argument is an error or unbound. It must return the
     same for the same terms: its result for an inserted triple is computed again when the triple is deleted.
     It is called while the store is locked, so it must not write to the graph, and may be called in any
     thread.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic, sleep
 from typing import Any, Final
 
-from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive.errors import MissingExtraError, RdfliveError, ResyncNeeded
 from rdflive.extras import install_command
 
 __all__ = ["Pause", "check_options", "client", "number", "resync"]
@@ -35,7 +35,8 @@ def client(service: str, options: Mapping[str, str]) -> Any:
     try:
         import boto3
     except ImportError as error:
-        raise RdfliveError(f"sources of AWS need boto3: {install_command('spark-aws')}") from error
+        message = f"sources of AWS need boto3: {install_command('spark-aws')}"
+        raise MissingExtraError(message, name=error.name) from error
     return boto3.client(service, region_name=options.get("region"), endpoint_url=options.get("endpointUrl"))
 
 

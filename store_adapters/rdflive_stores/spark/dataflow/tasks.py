@@ -284,7 +284,8 @@ def _part() -> int:
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("only Spark tasks have a part")
-    return context.partitionId()
+    part: int = context.partitionId()
+    return part
 
 
 def is_past_first(folder: Folder) -> bool:

@@ -93,7 +93,7 @@ class RdfPatchDataSource(DataSource):
                 raise RdfliveError(f"format {_NAME!r} has no option {option!r} when it writes, only path")
         if "path" not in self.options:
             raise RdfliveError(f"format {_NAME!r} writes to one folder: give its path to save() or start()")
-        return self.options["path"]
+        return str(self.options["path"])
 
 
 def _settings(options: Mapping[str, str]) -> LogSettings:
