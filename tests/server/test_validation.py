@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import pytest
 import rdflib
@@ -346,3 +347,14 @@ def test_preview_has_limits() -> None:
         reply = previewed(server, "INSERT DATA { :a :p 1, 2, 3, 4 }")
         assert reply.status == 403
         assert "more than 3 changes" in reply.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [(SHAPES, "yes"), (SHAPES.replace("sh:targetClass :Train ;", ""), "idle"), (None, "")],
+    ids=["with targets", "without", "none"],
+)
+def test_page_knows_whether_data_can_fail_to_conform(shapes: str | None, said: str) -> None:
+    """Where no shape has a target, the page must not say that the data conform."""
+    with serving(shapes=shapes) as server, urlopen(server.url) as page:
+        assert f'data-shapes="{said}"' in page.read().decode()

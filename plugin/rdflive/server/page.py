@@ -76,12 +76,19 @@ async def _index(request: Request) -> Response:
         **{part: name if name in _assets() else "" for part, name in _BUNDLES.items()},
         "rights": " ".join(sorted(client.rights)),
         "rules": "" if service.rules is not None else " hidden",
-        "shapes": "" if service.validation is None else "yes",
+        "shapes": _shapes(service),
         "token": "yes" if access.needs_token else "",
         # the last one, so that no text in it is replaced
         "prefixes": escape(json.dumps(prefixes)),
     }
     return _html("index.html", parts)
+
+
+def _shapes(service: Service) -> str:
+    """Tell the page whether there are shapes, and whether data can fail to conform to them."""
+    if service.validation is None:
+        return ""
+    return "yes" if service.topics.validation.subscription.validates else "idle"
 
 
 async def _static(request: Request) -> Response:

@@ -127,7 +127,7 @@ class LiveValidation(Subscription):
     @property
     def validates(self) -> bool:
         """True if a shape in use has a target and a constraint, so that data can fail to conform."""
-        return any(part.sources for part in self._parts.values())
+        return any(part.sources for part in list(self._parts.values()))
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

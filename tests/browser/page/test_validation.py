@@ -81,6 +81,16 @@ def test_results_are_shown_by_shape_and_focus_node(page: Page, served: Served) -
     expect(focus).to_have_count(0)
 
 
+def test_shapes_without_targets_validate_nothing(page: Page, tmp_path: Path) -> None:
+    """The panel does not say that the data conform."""
+    shapes = tmp_path / "shapes.ttl"
+    shapes.write_text(SHAPES.replace("sh:targetClass :Train ;", ""))
+    with Served("--shapes", shapes) as served:
+        page.goto(served.url)
+        facts = page.get_by_role("region", name="Validation", exact=True).locator(".facts")
+        expect(facts).to_contain_text("Nothing is validated: no shape has both a target")
+
+
 def test_a_focus_node_is_explored_by_keys(page: Page, served: Served) -> None:
     """All nodes are one stop of Tab, arrows lead on, Enter explores; the focus stays as results change."""
     served.update(

@@ -11,6 +11,8 @@ export const PREFIXES = new Map(Object.entries(JSON.parse(prefixes)));
 
 /** True if the server validates shapes. */
 export const HAS_SHAPES = shapes !== "";
+/** True if no shape has both a target and a constraint. */
+export const SHAPES_ARE_IDLE = shapes === "idle";
 
 /** True if the server requires a token. */
 export const NEEDS_TOKEN = token !== "";

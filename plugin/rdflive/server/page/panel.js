@@ -17,7 +17,7 @@ import { explain } from "./server.js";
 import { Misfit, Stream } from "./stream.js";
 import { AnswerTable } from "./table.js";
 import { prefixesOf } from "./terms.js";
-import { titleOf } from "./titles.js";
+import { regimeName, titleOf } from "./titles.js";
 import { ViewChoice } from "./view_choice.js";
 
 /** @typedef {import("./terms.js").Term} Term */
@@ -266,7 +266,7 @@ export class Panel {
 
   #factsNow() {
     const facts = [this.#words(), ...(this.asked.isOnce ? [] : [`sequence ${this.#sequence}`])];
-    if (this.asked.entailment) facts.push(`${this.asked.entailment.toUpperCase()} entailment`);
+    if (this.asked.entailment) facts.push(`${regimeName(this.asked.entailment)} entailment`);
     if (this.#changed) facts.push(`last change ${this.#changed}`);
     return facts;
   }

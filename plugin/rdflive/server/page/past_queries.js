@@ -2,7 +2,7 @@
 
 import { button, byId, make } from "./elements.js";
 import { isAsked, keep, kept } from "./storage.js";
-import { titleOf } from "./titles.js";
+import { regimeName, titleOf } from "./titles.js";
 
 /** @typedef {import("./panel.js").Asked} Asked */
 
@@ -60,7 +60,7 @@ export class PastQueries {
   #draw() {
     byId("past").hidden = this.#all.length === 0;
     const items = this.#all.map((asked) => {
-      const regime = asked.entailment ? [" ", make("span", { className: "quiet" }, asked.entailment.toUpperCase())] : [];
+      const regime = asked.entailment ? [" ", make("span", { className: "quiet" }, regimeName(asked.entailment))] : [];
       const words = [titleOf(asked.query), ...regime];
       return make("li", {}, button(words, () => this.#onOpen(asked), { title: asked.query }));
     });

@@ -2,7 +2,7 @@
 
 import { button, byId, counted, make } from "./elements.js";
 import { Problem, subscriptions } from "./server.js";
-import { titleOf } from "./titles.js";
+import { regimeName, titleOf } from "./titles.js";
 
 const PAUSE = 2_000;
 const SHOWN = 50;
@@ -82,7 +82,7 @@ export class Served {
     const facts = make("span", { className: "quiet" });
     const mark = make("span", { className: "mine", hidden: true }, "open here");
     const title = make("span", {}, make("span", {}, titleOf(query)), " ", mark);
-    const options = [entailment?.toUpperCase(), key.length > 0 && `key ${key.map((name) => `?${name}`).join(" ")}`];
+    const options = [entailment && regimeName(entailment), key.length > 0 && `key ${key.map((name) => `?${name}`).join(" ")}`];
     const regime = options.filter(Boolean).map((option) => make("span", { className: "quiet" }, String(option)));
     const asked = { query, entailment: entailment ?? "", key, node: node ?? "" };
     const item = make("li", {}, button([title, ...regime, facts], () => this.#onOpen(asked), { title: query }));

@@ -21,3 +21,11 @@ function beginning(query) {
   const head = /^SELECT\b[^{]*?(?=\s*(\bWHERE\b|\bFROM\b|\{))/i.exec(text);
   return head ? head[0] : text;
 }
+
+/**
+ * Returns the name of an entailment regime, as people write it.
+ * @param {string} regime a value of the request's field `entailment`
+ */
+export function regimeName(regime) {
+  return regime === "rules" ? regime : regime.toUpperCase();
+}

@@ -1,5 +1,6 @@
 /** The live validation results of the server's shapes, by shape and focus node. */
 
+import { SHAPES_ARE_IDLE } from "./about.js";
 import { announceChange } from "./announce.js";
 import { Answer } from "./answer.js";
 import { Connection } from "./connection.js";
@@ -26,6 +27,7 @@ const SHAPES = 50;
 const FOCI = 30;
 const RESULTS = 20;
 
+const IDLE = "Nothing is validated: no shape has both a target and an active constraint";
 const PREFIXES = prefixesOf("");
 
 /** Follows the validation while the page is open. */
@@ -111,7 +113,7 @@ export class Validation {
   /** @param {ReturnType<Validation["#grouped"]>} groups */
   #facts(groups) {
     const rows = [...this.#answer.rows.values()].filter((row) => row.count > 0);
-    if (rows.length === 0) return ["Conforms", ...this.#when()];
+    if (rows.length === 0) return [SHAPES_ARE_IDLE ? IDLE : "Conforms", ...this.#when()];
     const bySeverity = new Map();
     for (const { binding, count } of rows) {
       const name = localName(binding.severity);
