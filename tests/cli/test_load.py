@@ -45,6 +45,9 @@ FILES = {
 }
 
 
+_CORRUPT = gzip.compress(b"")[:10] + 8 * b"\xff"
+
+
 def loaded(store: str, *paths: Path) -> rdflib.Dataset:
     dataset = open_dataset(store, union=False)
     load(dataset, list(map(str, paths)))
@@ -100,6 +103,8 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         "line 2: mismatched tag",
     ),
     "plain.ttl.gz": (b"<urn:a>", "Not a gzipped file"),
+    "corrupt.ttl.gz": (_CORRUPT, "Error -3 while decompressing data"),
+    "corrupt.trig.gz": (_CORRUPT, "Error -3 while decompressing data"),
     "cut.ttl.gz": (gzip.compress(b"<urn:a> <urn:b> 1 .")[:-9], "ended before the end-of-stream marker"),
 }
 

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -156,7 +157,7 @@ def _load_natively(
             if any(quad.graph_name == reserved for quad in block):
                 raise RdfliveError(f"{path}: {_REFUSED}")
             native.extend(block)
-    except (SyntaxError, ValueError, OSError, EOFError) as error:
+    except (SyntaxError, ValueError, OSError, EOFError, zlib.error) as error:
         raise RdfliveError(parser_fault(path, error)) from error
     for prefix, namespace in quads.prefixes.items():
         dataset.bind(prefix, namespace)

@@ -104,7 +104,7 @@ def make_app(
         routes=routes,
         lifespan=lifespan,
         # before the gate, so that pages can read refusals too
-        middleware=[*_sharing(origins, has_tokens=tokens is not None), gate],
+        middleware=[*_sharing(origins), gate],
         exception_handlers={
             Refused: answer_refused,
             RdfliveError: answer_problem,
@@ -117,7 +117,7 @@ def make_app(
     return app
 
 
-def _sharing(origins: list[str], *, has_tokens: bool) -> list[Middleware]:
+def _sharing(origins: list[str]) -> list[Middleware]:
     """Return the middleware that lets pages of other sites read responses.
 
     It allows no credentials: those pages send a token as a header, and never the cookie of the server's own
@@ -130,7 +130,8 @@ def _sharing(origins: list[str], *, has_tokens: bool) -> list[Middleware]:
             CORSMiddleware,
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST"],
-            allow_headers=["Last-Event-ID", *(["Authorization"] if has_tokens else [])],
+            # a server without tokens ignores Authorization, but a client may send it all the same
+            allow_headers=["Last-Event-ID", "Authorization"],
             allow_private_network=True,
             expose_headers=["Last-Event-ID", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
         )
