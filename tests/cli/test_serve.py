@@ -262,6 +262,7 @@ def test_serve_says_why_the_graph_is_empty(
         (["--certificate", "nowhere.pem"], "--certificate nowhere.pem: No such file"),
         (["--certificate", "file"], "--certificate file: no certificate with its key in PEM; name a key"),
         (["--certificate", "file", "--key", "file"], "--key file: no certificate with its key in PEM\n"),
+        (["--port", "8123"], "unknown option --port, did you mean --listen?"),
         (["--queries", "0"], "a number from 1"),
         (["--guard"], "--guard goes with --shapes FILE"),
         (["--shape", "urn:S"], "--shape and --focus go with --shapes FILE"),
@@ -294,8 +295,20 @@ def test_serve_refuses_what_cannot_be(
 
 
 def test_serve_says_that_a_port_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    """The error names the address."""
+    """The error names the address, and how to give another."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", "--listen", f"127.0.0.1:{port}"]) == 2
-    assert f"cannot listen on 127.0.0.1 port {port}" in capsys.readouterr().err
+    advice = f"Address already in use; choose another with --listen 127.0.0.1:{port + 1}\n"
+    assert f"cannot listen on 127.0.0.1 port {port}: {advice}" in capsys.readouterr().err
+
+
+def test_serve_says_that_a_host_is_none_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A proposal of the same host would fail again."""
+    arguments = ["serve", "--listen", "host.invalid:8007", "--tokens", "tokens.toml"]
+    monkeypatch.chdir(tmp_path)
+    Path("tokens.toml").write_text('[alice]\ntoken = "a-token-of-alice"\nrights = ["read"]\n')
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.endswith("; choose another with --listen 127.0.0.1:8007\n")

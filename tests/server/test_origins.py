@@ -181,11 +181,14 @@ ORIGINS = {
     "http://rail.example:80/": "http://rail.example",
     "http://rail.example:443": "http://rail.example:443",
     "http://[::1]:8000": "http://[::1]:8000",
+    "http://[0:0:0:0:0:0:0:1]:3000": "http://[::1]:3000",
+    "https://xn--bcher-kva.example": "https://xn--bcher-kva.example",
 }
 NO_ORIGINS = [
     "*", "null", "", "localhost:3000", "//localhost", "http://", "http://a/page", "http://a//", "http://a?x",
     "http://u@a", "http://*.a.org", "http://a:", "http://a:0", "http://a:65536", "http://é.org", "ftp://a",
     "file:///page.html", " http://a", "http://a\n", "http://a,http://b",
+    "http://[::1::2]", "http://[127.0.0.1]", "http://[é]",
 ]  # fmt: skip
 
 
@@ -196,6 +199,22 @@ def test_origins_are_written_as_browsers_do() -> None:
     for text in NO_ORIGINS:
         with pytest.raises(ValueError, match="the origin of a page, such as http://localhost:3000"):
             read_origin(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("https://Bücher.example:8443", "xn--bcher-kva.example"),
+        ("https://straße.example", "xn--…"),  # Python's codec would write strasse.example
+        ("https://ü..example", "xn--…"),
+    ],
+)
+def test_an_origin_that_is_not_in_ascii_is_refused_with_its_form(text: str, name: str) -> None:
+    """Browsers send the host in ASCII."""
+    with pytest.raises(
+        ValueError, match=f"not '{text}'; write its host in ASCII, as browsers send it: {name}$"
+    ):
+        read_origin(text)
 
 
 def test_malformed_origins_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -61,14 +61,35 @@ def may_mean(location: str, host: str) -> bool:
 def read_origin(text: str) -> str:
     """Return the origin of a page as browsers send it; raise ValueError for another text.
 
-    >>> read_origin("HTTP://Localhost:80/"), read_origin("https://[::1]:8443")
+    >>> read_origin("HTTP://Localhost:80/"), read_origin("https://[0:0::1]:8443")
     ('http://localhost', 'https://[::1]:8443')
     """
     found = _ORIGIN.fullmatch(text.lower())
     if found is None or int(found[3] or 0) >= 1 << 16:
-        raise ValueError(f"the origin of a page, such as http://localhost:3000, without a path, not {text!r}")
+        raise _no_origin(text)
     scheme, host, port = found.groups()
+    if host.startswith("["):
+        try:
+            host = f"[{IPv6Address(host[1:-1])}]"
+        except ValueError as error:
+            raise _no_origin(text) from error
     return f"{scheme}://{host}" if port in (None, _PORTS[scheme]) else f"{scheme}://{host}:{port}"
+
+
+def _no_origin(text: str) -> ValueError:
+    remedy = ""
+    name = hostname(text.partition("://")[2]) or ""
+    if not name.isascii():
+        try:
+            coded = name.encode("idna").decode()
+            # the codec turns some letters into others, and browsers do not
+            is_same = coded.encode().decode("idna") == name
+        except UnicodeError:
+            coded, is_same = "", False
+        remedy = f"; write its host in ASCII, as browsers send it: {coded if is_same else 'xn--…'}"
+    return ValueError(
+        f"the origin of a page, such as http://localhost:3000, without a path, not {text!r}{remedy}"
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
@@ -26,10 +29,15 @@ __all__ = [
     "check_name",
     "checked_rules",
     "entailment_options",
+    "listening_on",
     "seconds",
 ]
 
 _LAST_PORT: Final = 65_535
+_LAST_KEPT_PORT: Final = 1023
+_PORT: Final = 8000
+_ANOTHER: Final = "; choose another"
+"""The end of the errors of `listen`."""
 _LONGEST_PACE: Final = 86_400.0
 _SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
@@ -127,6 +135,24 @@ def address(text: str) -> tuple[str, int]:
     if not host or port is None or parts.netloc != text or parts.username is not None:
         raise argparse.ArgumentTypeError(f"HOST:PORT, such as 127.0.0.1:8000, not {text!r}")
     return host, port
+
+
+@contextmanager
+def listening_on(host: str, port: int) -> Iterator[None]:
+    """Let the error of an address that cannot be used name the option."""
+    try:
+        yield
+    except RdfliveError as error:
+        if not str(error).endswith(_ANOTHER):
+            raise
+        number = getattr(error.__cause__, "errno", None)
+        if number in (errno.EADDRINUSE, errno.EACCES):
+            # the system keeps ports below 1024 for itself
+            port = port + 1 if _LAST_KEPT_PORT < port < _LAST_PORT else _PORT
+        else:
+            host = "127.0.0.1"
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        raise RdfliveError(f"{error} with --listen {place}") from error
 
 
 def seconds(text: str) -> float:

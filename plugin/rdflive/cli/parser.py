@@ -13,6 +13,9 @@ from rdflive.extras import install_command
 
 __all__ = ["SHELLS", "Parser", "PrintCompletion"]
 
+_ADDRESSES: Final = ("--address", "--bind", "--host", "--port")
+"""What other servers call --listen."""
+
 
 class Parser(argparse.ArgumentParser):
     """Reports unknown options before missing ones, and refers to --help.
@@ -51,6 +54,8 @@ class Parser(argparse.ArgumentParser):
     def _unknown(self, given: str) -> str:
         name = given.partition("=")[0]
         close = get_close_matches(name, self._option_string_actions, n=1)
+        if name in _ADDRESSES and "--listen" in self._option_string_actions:
+            close = ["--listen"]
         return f"unknown option {name}" + (f", did you mean {close[0]}?" if close else "")
 
 

@@ -19,7 +19,7 @@ from rdflive.api.mirror import mirror  # not rdflive.mirror, which the thread of
 from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
-from rdflive.cli.common_options import checked_rules
+from rdflive.cli.common_options import checked_rules, listening_on
 from rdflive.cli.serve_options import check_serve_options
 from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import load_once, opened
@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> None:
     shapes = check_shapes(args.shapes, validated.get("use_shapes")) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
     # before the load, which may take long: the port may be in use
-    listener = listen(host, port)
+    with listening_on(host, port):
+        listener = listen(host, port)
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]

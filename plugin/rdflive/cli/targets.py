@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any, Final, TextIO, TypeAlias, cast, get_args
 
+from rdflive.cli.common_options import listening_on
 from rdflive.cli.out_file import STDOUT, naming, open_out
 from rdflive.cli.show import CsvWriter, LineWriter, TableWriter
 from rdflive.errors import RdfliveError
@@ -131,7 +132,9 @@ def _patch(args: argparse.Namespace) -> Iterator[Target]:
 
 @contextmanager
 def _sse(args: argparse.Namespace) -> Iterator[Target]:
-    with closing(SseSink(*args.listen)) as events:
+    with listening_on(*args.listen):
+        sink = SseSink(*args.listen)
+    with closing(sink) as events:
         print(f"serving events at {events.url}", file=sys.stderr, flush=True)
         yield events
 
