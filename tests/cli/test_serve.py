@@ -265,6 +265,15 @@ def test_serve_says_why_the_graph_is_empty(
         (["--port", "8123"], "unknown option --port, did you mean --listen?"),
         (["--queries", "0"], "a number from 1"),
         (["--guard"], "--guard goes with --shapes FILE"),
+        (["--shapes", "empty.ttl", "--guard"], "empty.ttl: guards nothing: no shape has both a target and"),
+        (["--shapes", "idle.ttl", "--guard"], "idle.ttl: guards nothing"),
+        (["--shapes", "aimless.ttl", "--guard"], "aimless.ttl: guards nothing"),
+        (["nowhere.ttl", "--shapes", "good.ttl", "--guard"], "nowhere.ttl: No such file"),
+        (
+            ["nowhere.ttl", "--shapes", "aimless.ttl", "--guard", "--shape", "urn:s", "--focus", "urn:b"],
+            "nowhere.ttl: No such file",
+        ),
+        (["nowhere.ttl", "--shapes", "empty.ttl"], "nowhere.ttl: No such file"),
         (["--shape", "urn:S"], "--shape and --focus go with --shapes FILE"),
         (["nowhere.ttl", "--shapes", "good.ttl", "--shape", "urn:Nope"], "<urn:Nope> is not a shape"),
         (["nowhere.ttl", "--shapes", "absent.ttl"], "absent.ttl: No such file"),
@@ -285,6 +294,11 @@ def test_serve_refuses_what_cannot_be(
     (tmp_path / "file").touch()
     (tmp_path / "shapes.ttl").write_text(SHAPES.replace("sh:nodeKind sh:IRI", "sh:minCount 'x'"))
     (tmp_path / "good.ttl").write_text(SHAPES)
+    (tmp_path / "empty.ttl").touch()
+    (tmp_path / "idle.ttl").write_text(
+        SHAPES.replace("a sh:NodeShape", "a sh:NodeShape ; sh:deactivated true")
+    )
+    (tmp_path / "aimless.ttl").write_text(SHAPES.replace("sh:targetSubjectsOf <http://e/p> ;", ""))
     monkeypatch.chdir(tmp_path)
     try:
         code = main(["serve", "--listen", "127.0.0.1:0", *arguments])

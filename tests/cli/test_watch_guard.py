@@ -56,6 +56,13 @@ def test_refused_entry_ends_the_run(capsys: pytest.CaptureFixture[str], guard: s
     assert said in told.err
 
 
+def test_shapes_that_guard_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a target they would let everything pass."""
+    Path("shapes.ttl").write_text(SHAPES.replace("sh:targetSubjectsOf e:p ;", ""))
+    assert watch("--guard", "shapes.ttl") == 2
+    assert "rdflive: error: shapes.ttl: guards nothing: no shape has both" in capsys.readouterr().err
+
+
 def test_refused_entry_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     """It goes to the dead letters with its results, is counted as a bad record, and the rest is sent."""
     assert watch("--guard", "shapes.ttl", "--on-bad", "skip", "--dead-letters", "dead.rdfp") == 0
@@ -70,7 +77,8 @@ def test_refused_entry_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
 def test_several_guards_go_together(capsys: pytest.CaptureFixture[str]) -> None:
     """Shapes of several files are one graph, and a query is a guard beside them."""
     Path("more.ttl").write_text(
-        "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix e: <http://e/> . e:Short sh:deactivated true ."
+        "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix e: <http://e/> . e:Short sh:deactivated true . "
+        "e:Other a sh:NodeShape ; sh:targetNode e:z ; sh:nodeKind sh:IRI ."
     )
     assert watch("--guard", "shapes.ttl", "--guard", "more.ttl") == 0
     assert watch("--guard", "shapes.ttl", "--guard", "more.ttl", "--guard", 'ASK { e:c e:p "1" }') == 2

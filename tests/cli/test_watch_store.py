@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from rdflive.cli.command import main
 from rdflive.cli.stored import load_once, opened
 from support.cli import PATCH, QUERY, changes, printed, uncounted, watch
 
@@ -50,6 +52,24 @@ def test_a_load_that_was_cut_short_is_not_gone_on_with(data: str, capsys: pytest
     assert capsys.readouterr().err == (
         "rdflive: error: s: the load of data.ttl bad.nt was cut short; remove the folder s to load it again\n"
     )
+
+
+def test_a_load_that_was_cut_short_at_its_begin_is_not_an_empty_store(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its first quad: refused without DATA, each time, and loaded with DATA."""
+
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rdflive.cli.stored.load", interrupt)
+        assert main(["query", "data.ttl", *STORE, "--query", "ASK { ?s ?p ?o }"]) == 130
+    for _ in range(2):
+        assert main(["query", *STORE, "--query", "ASK { ?s ?p ?o }"]) == 2
+        assert "s: the load of data.ttl was cut short; remove the folder s" in capsys.readouterr().err
+    assert main(["query", "data.ttl", *STORE, "--query", "ASK { ?s ?p ?o }"]) == 0
+    assert capsys.readouterr().out == "true\n"
 
 
 def test_a_store_of_another_program_is_not_loaded_into(capsys: pytest.CaptureFixture[str]) -> None:

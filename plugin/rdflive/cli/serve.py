@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
     validated = selected(args)
-    shapes = check_shapes(args.shapes, validated.get("use_shapes")) if args.shapes else None
+    shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
     # before the load, which may take long: the port may be in use
     with listening_on(host, port):

@@ -31,17 +31,26 @@ def read_files(paths: Sequence[str]) -> list[rdflib.Graph]:
     return with_imports(map(read_shapes, paths))
 
 
-def check_shapes(paths: Sequence[str], used: Sequence[str] | None = None) -> list[rdflib.Graph]:
+def check_shapes(paths: Sequence[str], *, is_guard: bool, **selection: Any) -> list[rdflib.Graph]:
     """Return shapes, and print notes on ignored parts; raise `ShapesError` before a long load.
 
-    Errors are unsupported shapes, and shapes of `used` that are missing.
+    Errors are unsupported shapes, selected shapes that are missing, and a guard that would refuse nothing.
     """
     shapes = read_files(paths)
-    with (
-        rows_unread(),
-        rdflive.validate(rdflib.Dataset(), shapes, initial=False, use_shapes=used) as validation,
-    ):
+    # without the focus nodes, of which the notes would say that the empty dataset lacks them
+    used = {"use_shapes": selection.get("use_shapes")}
+    with rows_unread(), rdflive.validate(rdflib.Dataset(), shapes, initial=False, **used) as validation:
         say_notes(validation.notes)
+    if is_guard:
+        with (
+            rows_unread(),
+            rdflive.validate(rdflib.Dataset(), shapes, initial=False, **selection) as validation,
+        ):
+            if not validation.validates:
+                raise RdfliveError(
+                    f"{' '.join(paths)}: guards nothing: no shape has both a target and an active "
+                    "constraint; correct the shapes, or leave --guard out"
+                )
     return shapes
 
 
@@ -66,7 +75,7 @@ def check_guards(given: Sequence[str]) -> Guards:
     """Return the guards of `--guard`: the shapes of all files, and each query; raise their errors."""
     queries = [text for text in given if text.endswith(_QUERIES) or "{" in text]
     files = [path for path in given if path not in queries]
-    guards: Guards = [check_shapes(files)] if files else []
+    guards: Guards = [check_shapes(files, is_guard=True)] if files else []
     for text in queries:
         query = read_query(text)
         if query.form() not in ("SELECT", "ASK"):

@@ -77,8 +77,10 @@ def load_once(
         return False
     if going_on and (is_snapshot or not paths):
         return False
-    if going_on or next(dataset.quads(), None) is not None:
-        _check_foreign(kept.get("loading"), paths, store_path)
+    cut = kept.get("loading")
+    # a load that was cut short before its first quad can be repeated, but not be taken for one of no data
+    if going_on or next(dataset.quads(), None) is not None or (cut is not None and not paths):
+        _check_foreign(cut, paths, store_path)
     if paths:
         # before the load: it stays if the run is killed during the load
         target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
