@@ -13,7 +13,7 @@ import pytest
 import rdflive
 from rdflive.cli import endpoint
 from rdflive.cli.command import main
-from support.misbehaving import Asked, Reply, Server, rows, serve
+from support.misbehaving import N_TRIPLES, Asked, Reply, Server, rows, serve
 
 pytest.importorskip("SPARQLWrapper", reason="needs the extra endpoint")
 
@@ -81,6 +81,12 @@ NO_ENDPOINTS: list[tuple[Reply, str]] = [
     (Reply(404, b"nothing here"), "HTTP 404: nothing here; check the URL"),
     (Reply(401), "give --auth-env or --token-env"),
     (Reply(503, b"busy"), "HTTP 503: busy"),
+    (Reply(200, b"", {"Content-Type": N_TRIPLES}), "the answer is empty: is this the URL of a SPARQL"),
+    (
+        Reply(200, "\n".join([*LATE[:2], ""]).encode(), {"Content-Type": N_TRIPLES}),
+        "it seems to return at most 2 rows: in a Python program, set page=1 or less",
+    ),
+    (Reply(307, b"", {"Location": "/?key=secret&query=x"}), "a redirect to /; if you trust"),
 ]
 
 

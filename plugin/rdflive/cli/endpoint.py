@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 import rdflib
@@ -14,7 +16,7 @@ import rdflib
 import rdflive
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
-from rdflive.http import HttpFault
+from rdflive.http import HttpFault, without_query
 
 __all__ = ["follow_endpoint", "read_endpoint"]
 
@@ -24,6 +26,7 @@ _PAUSE: Final = 1.0
 """The shortest wait, in seconds, after the attempts of a poll."""
 _OPTIONS: Final = {
     "give auth=(user, password), or headers=": "give --auth-env or --token-env",
+    "set page=": "in a Python program, set page=",
     "pass them as auth=(user, password)": "pass them as user:password with --auth-env VARIABLE",
 }
 """Options of the command in place of arguments in Python."""
@@ -45,15 +48,31 @@ def follow_endpoint(
     while True:
         feed = _feed(args, every=args.every)
         try:
-            rdflive.mirror(dataset, feed, on_entry=on_entry)
+            with _without_warnings():
+                rdflive.mirror(dataset, feed, on_entry=on_entry)
         except ConnectionError as error:
             fault = error.__cause__
             if not isinstance(fault, HttpFault):
                 _fail(args, error)
             if not is_away or feed.seen_until is not None:
-                print(f"{_place(args)}: {fault}; trying again", file=sys.stderr, flush=True)
+                print(f"{without_query(args.endpoint)}: {fault}; trying again", file=sys.stderr, flush=True)
             is_away = True
             time.sleep(max(args.every, _PAUSE, fault.retry_after))
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Leave out the warnings of each feed: the command says itself, once, that the endpoint is away."""
+    log = logging.getLogger("rdflive.endpoint")
+    log.addFilter(_is_error)
+    try:
+        yield
+    finally:
+        log.removeFilter(_is_error)
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.ERROR
 
 
 def _feed(args: argparse.Namespace, **options: Any) -> Any:
@@ -67,13 +86,8 @@ def _feed(args: argparse.Namespace, **options: Any) -> Any:
 
 def _fail(args: argparse.Namespace, error: Exception) -> NoReturn:
     if isinstance(error.__cause__, HttpFault):
-        raise RdfliveError(f"{_place(args)}: {error.__cause__}") from error
+        raise RdfliveError(f"{without_query(args.endpoint)}: {error.__cause__}") from error
     reason = str(error)
     for argument, option in _OPTIONS.items():
         reason = reason.replace(argument, option)
     raise RdfliveError(reason) from error
-
-
-def _place(args: argparse.Namespace) -> str:
-    """Return the URL without its query, which may contain a key."""
-    return str(args.endpoint).partition("?")[0]

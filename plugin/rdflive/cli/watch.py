@@ -27,6 +27,7 @@ from rdflive.cli.watch_options import check_options, is_url
 from rdflive.client.subscription import RemoteSubscription
 from rdflive.errors import RdfliveError, ResyncNeeded, UnsupportedQueryError
 from rdflive.feeds import FeedFormat, Snapshot
+from rdflive.http import without_query
 
 __all__ = ["LOOKS", "check_query", "entailed_options", "replay", "run", "subscribed_there"]
 
@@ -111,7 +112,9 @@ def _follow_endpoint(args: argparse.Namespace, query: QueryText, entailed: dict[
             else:
                 say_query_notes(subscription)
             if sys.stderr.isatty():
-                print(f"watching {query.source} on {args.endpoint}; Ctrl-C ends", file=sys.stderr)
+                print(
+                    f"watching {query.source} on {without_query(args.endpoint)}; Ctrl-C ends", file=sys.stderr
+                )
             progress = Progress(subscription, send, pace=0)
             progress.begin()
             try:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from rdflive.http.answers import HttpFault, RetryPace, may_pass, media_type, read_date, refusal, shown
+from rdflive.http.answers import (
+    HttpFault,
+    RetryPace,
+    may_pass,
+    media_type,
+    read_date,
+    refusal,
+    shown,
+    without_query,
+)
 from rdflive.http.requests import Exchange, Http, split_url
 
 __all__ = [
@@ -16,4 +25,5 @@ __all__ = [
     "refusal",
     "shown",
     "split_url",
+    "without_query",
 ]

@@ -10,7 +10,17 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-__all__ = ["HttpFault", "RetryPace", "may_pass", "media_type", "read_date", "refusal", "retry_after", "shown"]
+__all__ = [
+    "HttpFault",
+    "RetryPace",
+    "may_pass",
+    "media_type",
+    "read_date",
+    "refusal",
+    "retry_after",
+    "shown",
+    "without_query",
+]
 
 _PASSING: Final = frozenset({408, 425, 429})
 """The client errors after which another try may succeed."""
@@ -58,10 +68,19 @@ def refusal(status: int, headers: Mapping[str, str], text: str) -> HttpFault:
     'HTTP 302: a redirect to http://e/; if you trust that server, give its URL'
     """
     if 300 <= status < 400:
-        place = shown(headers.get("Location", "nowhere"))
+        place = shown(without_query(headers.get("Location", "nowhere")))
         text = f"a redirect to {place}; if you trust that server, give its URL"
     reason = f"HTTP {status}" + (f": {text}" if text else "")
     return HttpFault(reason, passes=may_pass(status), retry_after=retry_after(headers))
+
+
+def without_query(url: str) -> str:
+    """Return a URL for a message: without its query, which may contain a key.
+
+    >>> without_query("http://e/sparql?apikey=secret")
+    'http://e/sparql'
+    """
+    return url.partition("?")[0]
 
 
 def may_pass(status: int) -> bool:

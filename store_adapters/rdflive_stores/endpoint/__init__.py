@@ -27,7 +27,9 @@ def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
     if not url.lower().startswith(("http://", "https://")):
         return None
     if find_spec("SPARQLWrapper") is None:
-        message = f"{url}: endpoints need SPARQLWrapper: {install_command('endpoint')}"
+        from rdflive.http import without_query  # imports urllib3
+
+        message = f"{without_query(url)}: endpoints need SPARQLWrapper: {install_command('endpoint')}"
         raise MissingExtraError(message, name="SPARQLWrapper")
     from rdflive_stores.endpoint.feed import EndpointFeed
 

@@ -11,7 +11,7 @@ from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, read_entries, to_lines
 from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, StreamEvent, read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.http import Exchange, HttpFault, media_type
+from rdflive.http import Exchange, HttpFault, media_type, without_query
 from rdflive.model import Batch
 from rdflive_stores.endpoint.requests import Requests
 
@@ -37,6 +37,7 @@ class EndpointEvents:
     def __init__(self, requests: Requests, url: str) -> None:
         self._requests = requests
         self._url = url
+        self._place = without_query(url)
 
     def position(self) -> str:
         """Return the first id that the server sends."""
@@ -63,6 +64,7 @@ class EndpointEvents:
                     if response.status == 204:
                         return
                     failed, begin = 0, time.monotonic()
+                    self._requests.succeeded()
                     for event in self._events(response, cursor):
                         cursor, pause = event.id, event.pause
                         yield from self._entries(event)
@@ -97,20 +99,20 @@ class EndpointEvents:
     def _events(self, response: Exchange, cursor: str) -> Iterator[StreamEvent]:
         if response.status in _GONE:
             raise ResyncNeeded(
-                self._url, f"the log is gone, or no longer contains the cursor (HTTP {response.status})"
+                self._place, f"the log is gone, or no longer contains the cursor (HTTP {response.status})"
             )
         if (kind := media_type(response.headers)) != EVENT_STREAM:
             raise HttpFault(f"the log is {kind}, not {EVENT_STREAM}")
-        for event in read_events(to_lines(response, self._url), cursor):
+        for event in read_events(to_lines(response, self._place), cursor):
             if event.kind == _RESYNC:
-                raise ResyncNeeded(self._url, f"the log requests it after event {event.id!r}")
+                raise ResyncNeeded(self._place, f"the log requests it after event {event.id!r}")
             yield event
 
     def _entries(self, event: StreamEvent) -> Iterator[Entry]:
         """Yield one entry per event, with all its transactions, because its id is the cursor of them all."""
         if event.kind not in _PATCHES or not event.frame:
             return
-        entries = list(read_entries(RDF_PATCH, event.frame, self._url))
+        entries = list(read_entries(RDF_PATCH, event.frame, self._place))
         error = next((entry.error for entry in entries if entry.error is not None), None)
         changes = () if error else tuple(chain.from_iterable(entry.batch.changes for entry in entries))
         yield Entry(Batch(changes), event.id, frame=event.frame, error=error)

@@ -14,7 +14,7 @@ from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, Snapshot, Target
 from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.feeds.feed import is_number
-from rdflive.http import HttpFault, RetryPace, media_type
+from rdflive.http import HttpFault, RetryPace, media_type, without_query
 from rdflive.model import Batch, Change, Quad
 from rdflive_stores.endpoint.blank_nodes import TooSymmetric, relabel
 from rdflive_stores.endpoint.events import EndpointEvents
@@ -90,6 +90,7 @@ class EndpointFeed:
                 kind = ValueError if isinstance(given, int | float) else TypeError
                 raise kind(f"{name} must be {accepted}, got {given!r}")
         self.source = check_url(url, "endpoint")
+        self._name = without_query(url)
         self._log_url = log if log is None else check_url(log, "log")
         self._patterns = None if patterns is None else Needed.of(patterns)
         self._every = every
@@ -170,15 +171,17 @@ class EndpointFeed:
     def _followed(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
         kind, _, place = (cursor or "").partition(" ")
         if kind not in _KINDS or self._log_url is None:
-            raise ResyncNeeded(self.source, "the log has not been read yet")
+            raise ResyncNeeded(self._name, "the log has not been read yet")
         needed = self._needed(target)
         if kept.get(_PATTERNS) != str(needed):
-            raise ResyncNeeded(self.source, "the needed patterns differ from the mirrored ones")
+            raise ResyncNeeded(
+                without_query(self.source), "the needed patterns differ from the mirrored ones"
+            )
         self._log = log = _KINDS[kind](self._requests, self._log_url)
         for entry in log.follow(place, self._every):
             # fewer patterns are harmless; more patterns need a snapshot
             if self._patterns is None and not needed.covers(Needed.of(target.patterns())):
-                raise ResyncNeeded(self.source, "more patterns are needed than those mirrored")
+                raise ResyncNeeded(self._name, "more patterns are needed than those mirrored")
             if entry is not None:
                 yield replace(self._matching(entry, needed), cursor=f"{kind} {entry.cursor}")
 
@@ -186,7 +189,7 @@ class EndpointFeed:
         needed = self._patterns or Needed.of(target.patterns())
         if not needed.patterns:
             raise EndpointError(
-                f"{self.source}: no triples are needed from it; subscribe to the graph before mirroring, "
+                f"{self._name}: no triples are needed from it; subscribe to the graph before mirroring, "
                 "or give queries="
             )
         return needed
@@ -211,7 +214,7 @@ class EndpointFeed:
             return relabel(spelled, target.quads())
         except TooSymmetric as error:
             raise EndpointError(
-                f"{self.source}: its blank nodes are too similar to match; configure it to skolemise them, "
+                f"{self._name}: its blank nodes are too similar to match; configure it to skolemise them, "
                 "or set stable_labels=True if it gives a node the same label in every answer"
             ) from error
 
@@ -229,7 +232,7 @@ class EndpointFeed:
     def _refuse_blank_nodes(self, quads: Iterable[Quad]) -> None:
         if not self._stable_labels and any(isinstance(term, BNode) for quad in quads for term in quad):
             raise EndpointError(
-                f"{self.source}: it has blank nodes, whose labels in log and answers may differ; set "
+                f"{self._name}: it has blank nodes, whose labels in log and answers may differ; set "
                 "stable_labels=True if they are the same; otherwise skolemise them, or poll without log="
             )
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from rdflib.term import BNode
 
-from rdflive.http import HttpFault
+from rdflive.http import HttpFault, without_query
 from rdflive.model import Quad
 from rdflive_stores.endpoint.queries import Needed
 from rdflive_stores.endpoint.requests import EndpointError, Requests, conditions
@@ -51,9 +51,11 @@ class Pages:
     def __init__(self, requests: Requests, url: str, size: int, *, stable_labels: bool) -> None:
         self._requests = requests
         self._url = url
+        self._place = without_query(url)
         self._size = size
         self._stable_labels = stable_labels
         self._can_construct = True
+        self._has_answered = False
         self._needed: Needed | None = None
         self._last: list[_Page] = []
 
@@ -123,9 +125,8 @@ class Pages:
             # the same number twice: a limit of the server
             if received == before < self._size:
                 # the row with the number of rows counts too
-                limit = received + (page.total != _UNCOUNTED)
-                advice = f"it seems to return at most {limit} rows: set page={max(1, limit - 1)} or less"
-                raise EndpointError(f"{self._url}: {reason}; {advice}")
+                advice = _limit_advice(received + (page.total != _UNCOUNTED))
+                raise EndpointError(f"{self._place}: {reason}; {advice}")
             raise HttpFault(reason)
 
         return self._requests.attempt(self._url, once)
@@ -139,20 +140,32 @@ class Pages:
             return known._replace(fresh=False)
         try:
             rows = read_rows(answer, construct=construct)
-        except WrongFormat:
-            if not construct:
+        except WrongFormat as fault:
+            if not construct and self._has_answered:  # a proxy's page, which may pass
                 raise
+            if not construct:
+                raise EndpointError(f"{self._place}: {fault}") from fault
             self._can_construct = False  # every endpoint answers a SELECT in JSON
             return self._request(needed, number, None)
+        self._has_answered = True
         return _Page(rows, _UNCOUNTED if rows.total is None else rows.total, answer.headers)
 
     def _refuse_blank_nodes(self, page: _Page) -> None:
         if any(isinstance(term, BNode) for quad in page.rows.quads for term in quad):
             raise EndpointError(
-                f"{self._url}: {page.total} rows do not fit on a page of {self._size}, and some hold blank "
+                f"{self._place}: {page.total} rows do not fit on a page of {self._size}, and some hold blank "
                 f"nodes, whose labels differ between pages; set page={page.total} or more, configure it to "
                 "skolemise them, or set stable_labels=True if it gives a node the same label in every answer"
             )
+
+
+def _limit_advice(limit: int) -> str:
+    """Say what helps with a server that returns at most so many rows."""
+    if limit == 0:
+        return "the answer is empty: is this the URL of a SPARQL endpoint?"
+    if limit == 1:
+        return "it seems to return at most 1 row, and a page needs 2: raise that limit of the server"
+    return f"it seems to return at most {limit} rows: set page={limit - 1} or less"
 
 
 def _is_one_version(pages: list[_Page]) -> bool:

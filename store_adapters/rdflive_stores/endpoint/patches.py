@@ -13,7 +13,7 @@ from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.feeds import Entry, Line, read_entries, to_lines
 from rdflive.feeds.entries import read_cursor, write_cursor
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.http import HttpFault
+from rdflive.http import HttpFault, without_query
 from rdflive_stores.endpoint.requests import EndpointAnswer, Requests, conditions
 
 __all__ = ["PatchLog"]
@@ -46,6 +46,7 @@ class PatchLog:
     def __init__(self, requests: Requests, url: str) -> None:
         self._requests = requests
         self._url = url
+        self._name = without_query(url)
         self.seen_until: float | None = None
 
     def position(self) -> str:
@@ -86,7 +87,7 @@ class PatchLog:
         try:
             last = read_cursor(cursor)
         except RdfliveError as error:
-            raise ResyncNeeded(self._url, f"{cursor!r} is not a position in an RDF Patch log") from error
+            raise ResyncNeeded(self._name, f"{cursor!r} is not a position in an RDF Patch log") from error
         return _LogPlace(last.end, last.number, last.check)
 
     def _get(self, place: _LogPlace, headers: dict[str, str]) -> EndpointAnswer:
@@ -95,9 +96,9 @@ class PatchLog:
             headers["Range"] = f"bytes={_begin(place)}-"
         answer = self._requests.get(self._url, headers, (200, 206, 304, 416, *_GONE))
         if answer.status in _GONE:
-            raise ResyncNeeded(self._url, f"the log is gone (HTTP {answer.status})")
+            raise ResyncNeeded(self._name, f"the log is gone (HTTP {answer.status})")
         if answer.status == 416 and place.end:
-            raise ResyncNeeded(self._url, f"the log ends before byte {place.end}, the position reached")
+            raise ResyncNeeded(self._name, f"the log ends before byte {place.end}, the position reached")
         if answer.status == 206:
             given = answer.headers.get("Content-Range", "")
             match = _RANGE.fullmatch(given)
@@ -110,7 +111,7 @@ class PatchLog:
             return
         offset = 0 if answer.status == 200 else _begin(place)
         lines = self._lines(answer.body, offset, place)
-        yield from read_entries(RDF_PATCH, _complete(lines), self._url)
+        yield from read_entries(RDF_PATCH, _complete(lines), self._name)
 
     def _lines(self, body: bytes, offset: int, place: _LogPlace) -> Iterator[Line]:
         """Check the bytes before a position, and yield the lines after it with their checksums."""
@@ -118,12 +119,12 @@ class PatchLog:
         tail = body[max(0, known - _TAIL) : known]
         if len(body) < known or zlib.crc32(tail) != place.check:
             raise ResyncNeeded(
-                self._url, f"the log has changed before byte {place.end}, the position reached"
+                self._name, f"the log has changed before byte {place.end}, the position reached"
             )
         # a last line without a line end is incomplete
         stream = io.BytesIO(body[: body.rfind(b"\n") + 1])
         stream.seek(known)
-        for line in to_lines(stream, self._url, number=place.number, end=place.end):
+        for line in to_lines(stream, self._name, number=place.number, end=place.end):
             yield line._replace(check=zlib.crc32(body[max(0, line.end - offset - _TAIL) : line.end - offset]))
 
 

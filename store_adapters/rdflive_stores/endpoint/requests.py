@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
@@ -11,11 +12,13 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from SPARQLWrapper import GET, POST, SPARQLWrapper
 
 from rdflive.errors import RdfliveError
-from rdflive.http import Exchange, Http, HttpFault, RetryPace, read_date, split_url
+from rdflive.http import Exchange, Http, HttpFault, RetryPace, read_date, split_url, without_query
 
 __all__ = ["EndpointAnswer", "EndpointError", "FeedClosed", "Requests", "check_url", "conditions"]
 
 T = TypeVar("T")
+
+log = logging.getLogger("rdflive.endpoint")
 
 _GET_LIMIT: Final = 1500
 """Maximum length of a query in the URL, which caches and ETags need; longer queries use POST."""
@@ -60,6 +63,8 @@ class Requests:
         self._http = Http(given, redirects=True, proxies=True)
         self._tries = tries
         self._pace = pace
+        self._is_away = False
+        """True after a failed request, until one succeeds; said only once."""
 
     def close(self) -> None:
         """Make every current and later request and wait raise `FeedClosed`."""
@@ -76,11 +81,18 @@ class Requests:
         tried = 0
         while True:
             try:
-                return once()
+                answer = once()
             except HttpFault as fault:
                 tried += 1
                 pause = self.pause(url, tried, begin, fault)
+            else:
+                self.succeeded()
+                return answer
             self.wait(pause)
+
+    def succeeded(self) -> None:
+        """Let the next failure be logged again."""
+        self._is_away = False
 
     def pause(self, url: str, tried: int, begin: float, fault: HttpFault) -> float:
         """Return the seconds to wait after a failed attempt; raises `EndpointError` after the last one.
@@ -93,9 +105,13 @@ class Requests:
         if tried >= self._tries or requested > _PATIENCE:
             waiting = f", and requests a wait of {requested:.0f} s" if requested > _PATIENCE else ""
             raise EndpointError(
-                f"{url}: {fault}{waiting}; given up after {tried} tries in {time.monotonic() - begin:.1f} s. "
-                "Check the server and mirror again, which continues from the last cursor, or set more tries="
+                f"{without_query(url)}: {fault}{waiting}; given up after {tried} tries in "
+                f"{time.monotonic() - begin:.1f} s. Check the server and mirror again, which continues "
+                "from the last cursor, or set more tries="
             ) from fault
+        if tried == 1 and not self._is_away:
+            log.warning("%s: %s; trying again (try 1 of %d)", without_query(url), fault, self._tries)
+        self._is_away = True
         return self._pace.pause(tried, requested)
 
     def ask(self, url: str, query: str, accept: str, headers: Mapping[str, str]) -> EndpointAnswer:
@@ -136,14 +152,14 @@ class Requests:
         if fault.passes:
             raise fault
         advice = "" if exchange.status < 400 else f"; {_ADVICE.get(exchange.status, _CHECK)}"
-        raise EndpointError(f"{url.partition('?')[0]}: {fault}{advice}")
+        raise EndpointError(f"{without_query(url)}: {fault}{advice}")
 
 
 def check_url(url: str, role: str) -> str:
     """Return an http(s) URL; raises `EndpointError` for other texts and for URLs with credentials."""
     parts = split_url(url)
     if parts is None:
-        raise EndpointError(f"the {role} must be an http or https URL in ASCII, got {url!r}")
+        raise EndpointError(f"the {role} must be an http or https URL in ASCII, got {without_query(url)!r}")
     if "@" in parts.netloc:
         raise EndpointError(
             f"the {role} on {parts.hostname} contains credentials; pass them as auth=(user, password)"

@@ -71,6 +71,38 @@ def test_feed_asks_select_where_construct_gives_no_n_triples(server: Server, sta
     assert [asked.query.split()[0] for asked in server.asked] == ["CONSTRUCT", "SELECT"]
 
 
+def test_another_page_is_said_at_once_until_the_first_answer(server: Server) -> None:
+    """What is no endpoint stays none; a feed that had an answer meets a proxy's page, which passes."""
+    server.answer(FAULTS["another page"])
+    with pytest.raises(EndpointError, match=r"text/html, not .*is this the URL of a SPARQL endpoint"):
+        SetTarget().follow(feed(server))
+    assert len(server.asked) == 2  # CONSTRUCT and SELECT
+    server.asked.clear()
+    polling = feed(server, every=0)
+
+    def last(_: Asked) -> Reply:
+        polling.close()
+        return json_rows()
+
+    server.answer(GOOD, FAULTS["another page"], FAULTS["another page"], last)
+    SetTarget().follow(polling)
+    assert len(server.asked) == 4
+
+
+def test_a_failure_is_logged_once_until_a_request_succeeds(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the first try, without the query of the URL, which may contain a key."""
+    place = server.url
+    server.url += "?key=secret"
+    server.answer(FAULTS["500"], FAULTS["500"], GOOD)
+    for _ in range(2):
+        SetTarget().follow(feed(server))
+        assert [record.getMessage() for record in caplog.records] == [
+            f"{place}: HTTP 500: broken; trying again (try 1 of 3)"
+        ]
+
+
 def test_feed_gives_up_after_the_tries_it_was_given(server: Server) -> None:
     """The error says what, how often, for how long and what next; nothing was applied."""
     server.answer(Reply(503, b"down for maintenance"))
