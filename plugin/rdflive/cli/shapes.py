@@ -38,8 +38,11 @@ def check_shapes(paths: Sequence[str], *, is_guard: bool, **selection: Any) -> l
     """
     shapes = read_files(paths)
     # without the focus nodes, of which the notes would say that the empty dataset lacks them
-    used = {"use_shapes": selection.get("use_shapes")}
-    with rows_unread(), rdflive.validate(rdflib.Dataset(), shapes, initial=False, **used) as validation:
+    used = selection.get("use_shapes")
+    with (
+        rows_unread(),
+        rdflive.validate(rdflib.Dataset(), shapes, initial=False, use_shapes=used) as validation,
+    ):
         say_notes(validation.notes)
     if is_guard:
         with (

@@ -174,9 +174,7 @@ class EndpointFeed:
             raise ResyncNeeded(self._name, "the log has not been read yet")
         needed = self._needed(target)
         if kept.get(_PATTERNS) != str(needed):
-            raise ResyncNeeded(
-                without_query(self.source), "the needed patterns differ from the mirrored ones"
-            )
+            raise ResyncNeeded(self._name, "the needed patterns differ from the mirrored ones")
         self._log = log = _KINDS[kind](self._requests, self._log_url)
         for entry in log.follow(place, self._every):
             # fewer patterns are harmless; more patterns need a snapshot
