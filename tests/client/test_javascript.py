@@ -150,6 +150,29 @@ def test_ask_has_a_boolean(server: EventServer) -> None:
     ]
 
 
+CLOSED = """
+import { subscribe } from %s;
+const [server, last] = JSON.parse(process.argv[1]);
+const onState = ({ name }) => {
+  console.log(name);
+  if (name === last) followed.close();
+};
+const followed = subscribe("SELECT ?s {}", () => {}, { server, onState });
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "asked"), [("connecting", 0), ("connected", 1), ("waiting", 1)], ids=lambda given: str(given)
+)
+def test_closing_in_a_state_makes_no_further_request(server: EventServer, last: str, asked: int) -> None:
+    """Node ends once nothing is open."""
+    server.play(cut(whole("1-x", "a")), stay(whole("1-x", "a")))
+    said = run(CLOSED, server.url, last).stdout.split()
+    assert said == ["connecting", "connected", "waiting"][: len(said)]
+    assert said[-1] == last
+    assert len(server.asked) == asked
+
+
 UNHEARD = """
 import { subscribe } from %s;
 subscribe("ASK {}", () => {}, { server: JSON.parse(process.argv[1])[0] });
