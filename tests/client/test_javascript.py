@@ -214,15 +214,43 @@ def test_exceptions_of_callbacks_are_reported_and_end_nothing(server: EventServe
 
 MISUSED = """
 import { subscribe } from %s;
-for (const rest of [[], [() => {}, { tokn: "x" }]]) {
-  try { subscribe("ASK {}", ...rest); } catch (error) { console.log(`${error}`); }
+for (const given of JSON.parse(process.argv[1])) {
+  const [query, onDelta, ...rest] = given;
+  try { subscribe(query, onDelta && (() => {}), ...rest); } catch (error) { console.log(`${error}`); }
 }
 """
 
 
 def test_misuse_is_an_error() -> None:
     """A missing callback or a misspelt option is none that is ignored."""
-    assert run(MISUSED).stdout.splitlines() == [
+    assert run(MISUSED, ["ASK {}"], [None, True], ["ASK {}", True, {"tokn": "x"}]).stdout.splitlines() == [
         "TypeError: subscribe(query, onDelta): onDelta must be a function",
+        "TypeError: subscribe(query, onDelta): query must be text",
         'TypeError: subscribe has no option "tokn"',
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "values"),
+    [
+        (
+            "server",
+            "the http or https address of a server, without a password",
+            [None, "", 8000, "127.0.0.1:8000", "localhost:8000", "file:///srv", "http://me:secret@localhost"],
+        ),
+        ("token", "ASCII characters without spaces", [None, "pä€", "a\nb", "a b", 7]),
+        ("entailment", 'text, such as "rdfs"', [None, ["rdfs"]]),
+        ("key", 'a list of variables, such as ["train"]', [None, "train", [None]]),
+        ("onState", "a function", [None, "log"]),
+    ],
+)
+def test_wrong_options_are_errors(name: str, accepted: str, values: list[Any]) -> None:
+    """None of them leads to requests that can never succeed; the value may be secret."""
+    server = {"server": "http://localhost:1"}
+    said = run(MISUSED, *(["ASK {}", True, {**server, name: value}] for value in values)).stdout
+    assert said.splitlines() == [f"TypeError: subscribe: the option {name} must be {accepted}"] * len(values)
+
+
+def test_without_a_page_the_server_must_be_given() -> None:
+    """Node has imported the client from a file, which is no server."""
+    assert "the option server must be" in run(MISUSED, ["ASK {}", True]).stdout

@@ -57,9 +57,11 @@ class Subscription {
    * @param {(delta: Delta) => void} onDelta
    * @param {Options} options
    */
-  constructor(query, onDelta, { server = HERE, token = "", entailment, key, onState = report, ...unknown }) {
-    if (typeof onDelta !== "function") throw new TypeError("subscribe(query, onDelta): onDelta must be a function");
-    for (const name in unknown) throw new TypeError(`subscribe has no option ${JSON.stringify(name)}`);
+  constructor(query, onDelta, options) {
+    const { server = HERE, token = "", entailment, key, onState = report } = options;
+    if (!isText(query)) throw new TypeError("subscribe(query, onDelta): query must be text");
+    if (!isFunction(onDelta)) throw new TypeError("subscribe(query, onDelta): onDelta must be a function");
+    check({ ...options, server });
     this.#onDelta = caught(onDelta);
     this.#key = key ?? null;
     const onEvent = (/** @type {string} */ type, /** @type {any} */ event) => this.#take(type, event);
@@ -121,6 +123,35 @@ class Subscription {
       else this.#rows.set(key, row);
     }
   }
+}
+
+const isText = (/** @type {unknown} */ value) => typeof value === "string";
+const isFunction = (/** @type {unknown} */ value) => typeof value === "function";
+/** What each option must be, in words and as a test. @type {Record<string, [string, (value: any) => boolean]>} */
+const OPTIONS = {
+  server: ["the http or https address of a server, without a password", isAddress],
+  token: ["ASCII characters without spaces", (value) => isText(value) && /^[!-~]*$/.test(value)],
+  entailment: ['text, such as "rdfs"', isText],
+  key: ['a list of variables, such as ["train"]', (value) => Array.isArray(value) && value.every(isText)],
+  onState: ["a function", isFunction],
+};
+
+/** Throws an error that names the first wrong option, and not its value, which may be secret. @param {object} options */
+function check(options) {
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(OPTIONS, name)) throw new TypeError(`subscribe has no option ${JSON.stringify(name)}`);
+    const [accepted, isAccepted] = OPTIONS[name];
+    if (value === undefined || isAccepted(value)) continue;
+    throw new TypeError(`subscribe: the option ${name} must be ${accepted}`);
+  }
+}
+
+/** Returns true for an address that `fetch` takes. @param {unknown} server */
+function isAddress(server) {
+  const base = globalThis.document?.baseURI;
+  if (!(typeof server === "string" || server instanceof URL) || !URL.canParse(server, base)) return false;
+  const { protocol, username, password } = new URL(server, base);
+  return /^https?:$/.test(protocol) && !username && !password;
 }
 
 /**
