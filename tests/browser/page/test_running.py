@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import urllib.request
+from itertools import pairwise
 
 import pytest
 
 from support.axe import violations
-from support.browser import LATE, Page, Watched, expect, rows_of, subscribe, write
+from support.browser import LATE, Locator, Page, Watched, expect, rows_of, subscribe, write
 from support.served import RAILWAY, Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -144,3 +145,36 @@ def test_number_has_a_chart(page: Page, served: Served) -> None:
     served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
     expect(late.locator("tbody tr")).to_have_count(3)
     expect(late.locator(".chart", has_text="?minutes")).to_have_count(0)
+
+
+NUMBER = PREFIX + "SELECT ?number { :T1 :number ?number }"
+
+
+def numbered(page: Page, served: Served, *numbers: str) -> Locator:
+    """Follow a number from its first value to its last, and give its chart."""
+    served.update(PREFIX + f"INSERT DATA {{ :T1 :number {numbers[0]} }}")
+    panel = subscribe(page, NUMBER)
+    for before, after in pairwise(numbers):
+        served.update(
+            PREFIX + f"DELETE DATA {{ :T1 :number {before} }} ; INSERT DATA {{ :T1 :number {after} }}"
+        )
+        expect(panel.locator("tbody tr:not(.gone)")).to_contain_text(after[0])
+    chart = panel.locator(".chart", has_text="?number")
+    expect(chart).to_be_visible()
+    return chart
+
+
+def test_long_numbers_wrap_in_the_chart(page: Page, served: Served) -> None:
+    """A number of hundreds of digits does not make a narrow page scroll sideways."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    chart = numbered(page, served, "1" * 309, "2" * 80)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert chart.evaluate("chart => chart.scrollWidth <= chart.clientWidth")
+
+
+def test_the_widest_spread_is_drawn(page: Page, served: Served) -> None:
+    """The difference of two numbers may be infinite."""
+    chart = numbered(page, served, "1.7e308", "-1.7e308", "3.0e0")
+    line = chart.locator(".line").get_attribute("d") or ""
+    assert "NaN" not in line
+    assert {point.split()[1] for point in line.removeprefix("M").split("L")} == {"4.0", "46.0", "25.0"}
