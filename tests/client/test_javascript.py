@@ -212,6 +212,40 @@ def test_exceptions_of_callbacks_are_reported_and_end_nothing(server: EventServe
     ]
 
 
+CHANGED = """
+import { subscribe } from %s;
+process.on("uncaughtException", (error) => console.log(JSON.stringify(error.name)));
+const change = ({ sequence, added, removed }) => {
+  if (sequence === 3) followed.close();
+  console.log(JSON.stringify(followed.answers()));
+  const [{ s }] = [...added, ...removed];
+  (s.value.subject ?? s).value = "changed";
+};
+const followed = subscribe("SELECT ?s {}", change, { server: JSON.parse(process.argv[1])[0] });
+"""
+
+
+def test_callbacks_cannot_change_rows(server: EventServer) -> None:
+    """Later answers contain the rows of a delta; also triple terms, and a row whose duplicate goes."""
+    subject = {"type": "uri", "value": "urn:a"}
+    triple = {"s": {"type": "triple", "value": {"subject": subject, "predicate": subject, "object": subject}}}
+    answer = {"form": "SELECT", "head": {"vars": ["s"]}, "initial": True}
+    server.play(
+        stay(
+            written("initial", "1-x", sequence=1, **answer, added=[triple, triple]),
+            written("update", "2-x", sequence=2, removed=[triple]),
+            update("3-x", added="b"),
+        )
+    )
+    said = [json.loads(line) for line in run(CHANGED, server.url).stdout.splitlines()]
+    assert [one for one in said if one != "TypeError"] == [
+        [triple, triple],
+        [triple],
+        [triple, {"s": {"type": "uri", "value": "urn:b"}}],
+    ]
+    assert said.count("TypeError") == 3
+
+
 MISUSED = """
 import { subscribe } from %s;
 for (const given of JSON.parse(process.argv[1])) {

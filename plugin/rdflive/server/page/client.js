@@ -11,7 +11,10 @@
 import { difference, keyOf, paired } from "./pairs.js";
 import { HERE, Misfit, Stream } from "./stream.js";
 
-/** @typedef {import("./terms.js").Binding} Binding a row: a term of SPARQL 1.1 Query Results JSON for each variable */
+/**
+ * @typedef {import("./terms.js").Binding} Binding a row: a term of SPARQL 1.1 Query Results JSON for each variable; it
+ *   is frozen, because later answers contain it too
+ */
 /** @typedef {import("./stream.js").State} State */
 /**
  * @typedef {object} Delta
@@ -87,6 +90,7 @@ class Subscription {
   #take(type, event) {
     if (type !== "initial" && type !== "update") return;
     const { added, removed } = type === "initial" ? this.#begun(event) : unpaired(event);
+    for (const binding of [...added, ...removed]) freeze(binding);
     this.#apply(added, removed);
     const turned = "boolean" in event && event.boolean !== this.boolean;
     this.boolean = event.boolean ?? this.boolean;
@@ -170,6 +174,12 @@ function caught(callback) {
       });
     }
   };
+}
+
+/** Makes a row read-only, with all parts of its terms. @param {object} part */
+function freeze(part) {
+  Object.freeze(part);
+  for (const inner of Object.values(part)) if (typeof inner === "object") freeze(inner);
 }
 
 /** Returns the rows of a delta; those that the server has paired by a key are one that went and one that came. @param {any} event */
