@@ -206,11 +206,16 @@ if not TYPE_CHECKING:
         if name == "__version__":
             found = import_module("importlib.metadata").version("rdflive")
         elif name in _HOMES:
+            # These packages import their modules in circles. Threads that enter a circle at different modules
+            # see parts of modules, so all of them enter it here.
+            import_module("rdflib")
+            import_module("rdflib.plugins.sparql")
             found = getattr(import_module(_HOMES[name]), name)
-        elif name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
+        elif name.startswith("_") or "." in name or find_spec(f"{__name__}.{name}") is None:
             module = sys.modules[__name__]
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
         else:
+            import_module("rdflib")
             return import_module(f"{__name__}.{name}")
         globals()[name] = found
         return found

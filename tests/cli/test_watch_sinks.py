@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -120,10 +120,12 @@ def test_an_unknown_sink_is_refused_with_the_known_ones(capsys: pytest.CaptureFi
         ({"open": KeyError("host")}, "--to queue: KeyError: 'host'", 0),
         ({"delta1": RuntimeError("gone")}, "--to queue: RuntimeError: gone", 2),
         ({"delta1": rdflive.RdfliveError("the queue is full")}, "the queue is full", 2),
-        ({"delta0": OSError(111, "Connection refused")}, "[Errno 111] Connection refused", 1),
+        ({"delta0": OSError(111, "Connection refused")}, "--to queue: [Errno 111] Connection refused", 1),
+        ({"delta0": BrokenPipeError(32, "Broken pipe")}, "--to queue: [Errno 32] Broken pipe", 1),
+        ({"delta1": RuntimeError("gone"), "close": OSError("lost")}, "--to queue: RuntimeError: gone", 2),
         ({"close": RuntimeError("not flushed")}, "--to queue: RuntimeError: not flushed", 2),
     ],
-    ids=["refuses", "opens", "sends", "says", "connects", "closes"],
+    ids=["refuses", "opens", "sends", "says", "connects", "hangs up", "fails twice", "closes"],
 )
 def test_a_broken_sink_ends_the_run(
     failing: dict[str, Exception], message: str, deltas: int, capsys: pytest.CaptureFixture[str]
@@ -136,6 +138,29 @@ def test_a_broken_sink_ends_the_run(
     names = [event[0] for event in sink.events]
     assert sum(name.startswith("delta") for name in names) == deltas
     assert names[-1] == ("open" if "open" in failing else "close")
+
+
+def test_an_async_callback_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing would await it, and each delta would be lost without a word."""
+
+    async def send(delta: rdflive.Delta) -> None:
+        raise AssertionError
+
+    with offering(SinkChoice("queue", "", lambda _: nullcontext(send))):
+        assert watch("--to", "queue") == 2
+    assert "--to queue: its callback is an async function" in capsys.readouterr().err
+
+
+def test_a_broken_plugin_ends_no_other_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A report about it needs `--version`."""
+    with offering(error=RuntimeError("no host")):
+        for arguments in (["--version"], ["--help"], ["watch", "--help"], ["serve", "--help"]):
+            with pytest.raises(SystemExit) as ended:
+                main(arguments)
+            assert ended.value.code == 0
+        assert capsys.readouterr().err == ""
+        assert watch("--to", "queue") == 2
+    assert "plugin queue_plugin cannot list its sinks" in capsys.readouterr().err
 
 
 def test_a_failed_delta_is_sent_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,8 +197,16 @@ def test_a_failed_delta_is_sent_again(capsys: pytest.CaptureFixture[str]) -> Non
             "plugin queue_plugin: the sink 'queue' takes no option 'topic'; accepted: full, listen, out, "
             "secret_env, url",
         ),
+        (
+            offering(queue(Collected(), "--queue")),
+            "plugin queue_plugin: '--queue' cannot be the name of a sink, which has letters, digits and -",
+        ),
+        (
+            offering(SinkChoice("queue", "", Collected().open, "url")),  # type: ignore[arg-type]  # no tuple
+            "plugin queue_plugin: the sink 'queue' needs a function as open and a tuple as options",
+        ),
     ],
-    ids=["same name", "raises", "no choice", "unknown option"],
+    ids=["same name", "raises", "no choice", "unknown option", "odd name", "no tuple"],
 )
 def test_a_broken_plugin_is_named(plugin: Any, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The command ends with exit code 2 before it loads data."""

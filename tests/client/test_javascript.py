@@ -150,6 +150,29 @@ def test_ask_has_a_boolean(server: EventServer) -> None:
     ]
 
 
+CLOSED = """
+import { subscribe } from %s;
+const [server, last] = JSON.parse(process.argv[1]);
+const onState = ({ name }) => {
+  console.log(name);
+  if (name === last) followed.close();
+};
+const followed = subscribe("SELECT ?s {}", () => {}, { server, onState });
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "asked"), [("connecting", 0), ("connected", 1), ("waiting", 1)], ids=lambda given: str(given)
+)
+def test_closing_in_a_state_makes_no_further_request(server: EventServer, last: str, asked: int) -> None:
+    """Node ends once nothing is open."""
+    server.play(cut(whole("1-x", "a")), stay(whole("1-x", "a")))
+    said = run(CLOSED, server.url, last).stdout.split()
+    assert said == ["connecting", "connected", "waiting"][: len(said)]
+    assert said[-1] == last
+    assert len(server.asked) == asked
+
+
 UNHEARD = """
 import { subscribe } from %s;
 subscribe("ASK {}", () => {}, { server: JSON.parse(process.argv[1])[0] });
@@ -189,17 +212,79 @@ def test_exceptions_of_callbacks_are_reported_and_end_nothing(server: EventServe
     ]
 
 
+CHANGED = """
+import { subscribe } from %s;
+process.on("uncaughtException", (error) => console.log(JSON.stringify(error.name)));
+const change = ({ sequence, added, removed }) => {
+  if (sequence === 3) followed.close();
+  console.log(JSON.stringify(followed.answers()));
+  const [{ s }] = [...added, ...removed];
+  (s.value.subject ?? s).value = "changed";
+};
+const followed = subscribe("SELECT ?s {}", change, { server: JSON.parse(process.argv[1])[0] });
+"""
+
+
+def test_callbacks_cannot_change_rows(server: EventServer) -> None:
+    """Later answers contain the rows of a delta; also triple terms, and a row whose duplicate goes."""
+    subject = {"type": "uri", "value": "urn:a"}
+    triple = {"s": {"type": "triple", "value": {"subject": subject, "predicate": subject, "object": subject}}}
+    answer = {"form": "SELECT", "head": {"vars": ["s"]}, "initial": True}
+    server.play(
+        stay(
+            written("initial", "1-x", sequence=1, **answer, added=[triple, triple]),
+            written("update", "2-x", sequence=2, removed=[triple]),
+            update("3-x", added="b"),
+        )
+    )
+    said = [json.loads(line) for line in run(CHANGED, server.url).stdout.splitlines()]
+    assert [one for one in said if one != "TypeError"] == [
+        [triple, triple],
+        [triple],
+        [triple, {"s": {"type": "uri", "value": "urn:b"}}],
+    ]
+    assert said.count("TypeError") == 3
+
+
 MISUSED = """
 import { subscribe } from %s;
-for (const rest of [[], [() => {}, { tokn: "x" }]]) {
-  try { subscribe("ASK {}", ...rest); } catch (error) { console.log(`${error}`); }
+for (const given of JSON.parse(process.argv[1])) {
+  const [query, onDelta, ...rest] = given;
+  try { subscribe(query, onDelta && (() => {}), ...rest); } catch (error) { console.log(`${error}`); }
 }
 """
 
 
 def test_misuse_is_an_error() -> None:
     """A missing callback or a misspelt option is none that is ignored."""
-    assert run(MISUSED).stdout.splitlines() == [
+    assert run(MISUSED, ["ASK {}"], [None, True], ["ASK {}", True, {"tokn": "x"}]).stdout.splitlines() == [
         "TypeError: subscribe(query, onDelta): onDelta must be a function",
+        "TypeError: subscribe(query, onDelta): query must be text",
         'TypeError: subscribe has no option "tokn"',
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "values"),
+    [
+        (
+            "server",
+            "the http or https address of a server, without a password",
+            [None, "", 8000, "127.0.0.1:8000", "localhost:8000", "file:///srv", "http://me:secret@localhost"],
+        ),
+        ("token", "ASCII characters without spaces", [None, "pä€", "a\nb", "a b", 7]),
+        ("entailment", 'text, such as "rdfs"', [None, ["rdfs"]]),
+        ("key", 'a list of variables, such as ["train"]', [None, "train", [None]]),
+        ("onState", "a function", [None, "log"]),
+    ],
+)
+def test_wrong_options_are_errors(name: str, accepted: str, values: list[Any]) -> None:
+    """None of them leads to requests that can never succeed; the value may be secret."""
+    server = {"server": "http://localhost:1"}
+    said = run(MISUSED, *(["ASK {}", True, {**server, name: value}] for value in values)).stdout
+    assert said.splitlines() == [f"TypeError: subscribe: the option {name} must be {accepted}"] * len(values)
+
+
+def test_without_a_page_the_server_must_be_given() -> None:
+    """Node has imported the client from a file, which is no server."""
+    assert "the option server must be" in run(MISUSED, ["ASK {}", True]).stdout

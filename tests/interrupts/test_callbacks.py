@@ -60,15 +60,18 @@ class Follower:
 
     def __call__(self, delta: rdflive.Delta) -> None:
         self.calls += 1
+        state = self.state.copy()  # another thread may compare the present one
         if self.is_doubted and not delta.initial:
             self.wrong.append(f"call {self.calls} behind an interruption is a difference")
         if self.random.random() < self.share:
             self.is_doubted, self.interruptions = True, self.interruptions + 1
             if self.random.random() < 0.5:  # it has used a part of the delta
-                self.state.update(map(tuple, delta.added))
+                state.update(map(tuple, delta.added))
+                self.state = state
             raise self.random.choice(self.raised)
         self.is_doubted = False
-        took_in(self.state, delta)
+        took_in(state, delta)
+        self.state = state
         self.check()
 
     async def task(self, delta: rdflive.Delta) -> None:

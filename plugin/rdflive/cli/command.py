@@ -17,7 +17,7 @@ from rdflive.cli import explain, match, once, serve, validate, watch
 from rdflive.cli.out_file import STDOUT, reason
 from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
-from rdflive.cli.targets import sink_choices
+from rdflive.cli.targets import listed_sinks
 from rdflive.cli.validate import add_validate_options
 from rdflive.cli.watch_options import add_query_options, add_watch_options
 
@@ -269,7 +269,7 @@ def _add_watch(commands: _Commands) -> None:
         commands,
         "watch",
         "print the changes of an answer as data or a server change",
-        _WATCH.format(sinks=_listed(sink_choices())),
+        _WATCH.format(sinks=_listed(listed_sinks())),
         _WATCH_EXAMPLES,
         watch.run,
     )
@@ -277,7 +277,7 @@ def _add_watch(commands: _Commands) -> None:
 
 
 def _listed(choices: Mapping[str, SinkChoice]) -> str:
-    width = max(map(len, choices))
+    width = max(map(len, choices), default=0)
     return "\n".join(f"  --to {name:{width}}  {choice.help}" for name, choice in choices.items())
 
 

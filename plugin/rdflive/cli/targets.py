@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -19,9 +22,13 @@ from rdflive.plugins.manager import plugin_manager
 from rdflive.sinks import NdjsonSink, PatchSink, SinkChoice, SseSink, WebhookSink
 from rdflive.sinks.choice import SinkOption
 
-__all__ = ["Target", "open_target", "rdflive_sinks", "sink_choices"]
+__all__ = ["Target", "listed_sinks", "open_target", "rdflive_sinks", "sink_choices"]
+
+log: Final = logging.getLogger("rdflive")
 
 Target: TypeAlias = Callable[[Delta], object]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w-]*")
 
 
 def sink_choices() -> dict[str, SinkChoice]:
@@ -54,10 +61,26 @@ def sink_choices() -> dict[str, SinkChoice]:
     return choices
 
 
+def listed_sinks() -> dict[str, SinkChoice]:
+    """Return the same for help and completion: none if a plugin fails, which ends only `rdflive watch`."""
+    try:
+        return sink_choices()
+    except RdfliveError:
+        return {}
+
+
 def _check(choice: object, plugin: str) -> None:
     if not isinstance(choice, SinkChoice):
         raise RdfliveError(
             f"plugin {plugin}: rdflive_sinks returns objects of rdflive.sinks.SinkChoice, not {choice!r}"
+        )
+    if not isinstance(choice.name, str) or not _NAME.fullmatch(choice.name):
+        raise RdfliveError(
+            f"plugin {plugin}: {choice.name!r} cannot be the name of a sink, which has letters, digits and -"
+        )
+    if not callable(choice.open) or not isinstance(choice.options, tuple):
+        raise RdfliveError(
+            f"plugin {plugin}: the sink {choice.name!r} needs a function as open and a tuple as options"
         )
     unknown = set(choice.options) - set(get_args(SinkOption))
     if unknown:
@@ -69,38 +92,49 @@ def _check(choice: object, plugin: str) -> None:
 
 @contextmanager
 def open_target(args: argparse.Namespace) -> Iterator[Target]:
-    """Open the sink, and close it at the end; any error of the sink names it."""
-    with _naming_sink(args.to):
-        opened = sink_choices()[args.to].open(args)
+    """Open the sink, and close it at the end."""
+    choice = sink_choices()[args.to]
+    with _naming_sink(choice):
+        opened = choice.open(args)
         send = opened.__enter__()
 
     def named(delta: Delta) -> None:
-        with _naming_sink(args.to):
-            send(delta)
+        with _naming_sink(choice):
+            returned = send(delta)
+            if inspect.iscoroutine(returned):
+                returned.close()
+                raise ValueError("its callback is an async function, which the command does not await")
 
     with ExitStack() as stack:
 
         @stack.push
-        def close(*error: Any) -> None:  # a sink cannot suppress errors of the run
-            with _naming_sink(args.to):
-                opened.__exit__(*error)
+        def close(kind: Any, error: Any, trace: Any) -> None:  # a sink cannot suppress errors of the run
+            try:
+                with _naming_sink(choice):
+                    opened.__exit__(kind, error, trace)
+            except Exception as failed:
+                if error is None:
+                    raise
+                log.warning("the sink could not be closed: %s", failed)  # the first error is the cause
 
         yield named
 
 
 @contextmanager
-def _naming_sink(name: str) -> Iterator[None]:
+def _naming_sink(choice: SinkChoice) -> Iterator[None]:
     """Name the sink in an error that is not meant for users; the command then ends with exit code 2."""
     try:
         yield
-    except (RdfliveError, OSError):
+    except RdfliveError:
         raise
     except Exception as error:
-        raise RdfliveError(f"--to {name}: {_said(error)}") from error
+        if isinstance(error, OSError) and choice in _SINKS:  # they name the file; a closed pipe is quiet
+            raise
+        raise RdfliveError(f"--to {choice.name}: {_said(error)}") from error
 
 
 def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from rdflive.cli.common_options import (
     seconds,
 )
 from rdflive.cli.files import check_distinct
-from rdflive.cli.targets import sink_choices
+from rdflive.cli.targets import listed_sinks, sink_choices
 from rdflive.errors import RdfliveError
 from rdflive.sinks.choice import SinkOption
 
@@ -109,7 +109,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--to",
-        choices=tuple(sink_choices()),
+        choices=tuple(listed_sinks()) or None,
         default="text",
         help="how to send deltas (default: %(default)s)",
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.exceptions import HTTPException
@@ -88,7 +88,8 @@ def _shapes(service: Service) -> str:
     """Tell the page whether there are shapes, and whether data can fail to conform to them."""
     if service.validation is None:
         return ""
-    return "yes" if service.topics.validation.subscription.validates else "idle"
+    validation: Any = service.topics.validation.subscription
+    return "yes" if validation.validates else "idle"
 
 
 async def _static(request: Request) -> Response:

@@ -111,12 +111,13 @@ def mirror(
     rdflive's source "rdf_patch" cuts none.
 
     `checkpoint` is that of the query. The graph stores the position in the source under `name`, in the same
-    commit as the changes. So each row is applied once, even after a kill, and rows with positions also with
-    a new checkpoint. `name` defaults to the path of the checkpoint; pass one if that path may change, because
-    under another name the source is applied from its start. If rows may be missing, the query ends with an
-    error that explains how to resync. A micro-batch with a bad unit is not applied, and ends the query. With
-    `on_bad="skip"` the unit goes to the file `dead_letters`, and so does a single quad that the store
-    refuses. Input that the source "rdf_patch" cannot read always ends the query.
+    commit as the changes. So each row is applied once, even after a kill, and rows with positions also with a
+    new checkpoint. `name` defaults to the path of the checkpoint; pass one if that path may change: under
+    another name a used checkpoint is refused, and with a new one the source is applied from its start. If
+    rows may be missing, the query ends with an error that explains how to resync. A micro-batch with a bad
+    unit is not applied, and ends the query. With `on_bad="skip"` the unit goes to the file `dead_letters`,
+    and so does a single quad that the store refuses. Input that the source "rdf_patch" cannot read always
+    ends the query.
 
     Waiting for the query raises `DataflowError` if rdflive ended it, and `query.exception()` returns this
     error. `trigger` holds the options of `DataStreamWriter.trigger`. The query's thread calls `on_batch`

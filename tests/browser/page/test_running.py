@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import urllib.request
+from itertools import pairwise
 
 import pytest
 
 from support.axe import violations
-from support.browser import LATE, Page, Watched, expect, rows_of, subscribe, write
+from support.browser import LATE, Locator, Page, Route, Watched, expect, rows_of, subscribe, write
 from support.served import RAILWAY, Served
 
 PREFIX = "PREFIX : <http://example.org/> "
@@ -122,8 +123,65 @@ def test_paused_answer_survives_a_restart(page: Page, watched: Watched) -> None:
         own.update(PREFIX + "INSERT DATA { :T9 :delay 1 }")
         expect(panel.locator("header .state")).to_have_text("Connected")
         expect(panel.locator("tbody tr")).to_have_count(2)
-        panel.get_by_role("button", name="Resume").click()
-        expect(panel.locator("tbody tr:not(.gone)")).to_have_count(1)
+        resume = panel.get_by_role("button", name="Resume · new answer", exact=True)
+        expect(resume).to_be_visible()
+        own.update(PREFIX + "INSERT DATA { :T9 :delay 2 }")
+        resume = panel.get_by_role("button", name="Resume · new answer, 1 change", exact=True)
+        resume.click()
+        expect(panel.locator("tbody tr:not(.gone)")).to_have_count(2)
+
+
+def test_paused_answer_resumes_with_too_many_rows(page: Page, served: Served) -> None:
+    """The panel says that it has resumed by itself, until it is paused again."""
+
+    def lower(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=response.text().replace("100_000", "2"))
+
+    page.route("**/pause.js", lower)
+    panel = subscribe(page)
+    pause = panel.get_by_role("button", name="Pause")
+    pause.click()
+    served.update(PREFIX + "INSERT DATA { :T3 :delay 9 . :T4 :delay 9 }")
+    expect(panel.get_by_role("button", name="Resume · 1 change", exact=True)).to_be_visible()
+    served.update(PREFIX + "INSERT DATA { :T5 :delay 9 }")
+    expect(panel.locator(".facts")).to_contain_text(
+        re.compile("resumed at .*, with more than 2 rows to apply")
+    )
+    expect(panel.locator("tbody tr")).to_have_count(5)
+    pause.click()
+    served.update(PREFIX + "INSERT DATA { :T6 :delay 9 }")
+    panel.get_by_role("button", name="Resume · 1 change").click()
+    expect(panel.locator("tbody tr")).to_have_count(6)
+    expect(panel.locator(".facts")).not_to_contain_text("resumed")
+
+
+HOLD = """async events => {
+  const { Pause } = await import("/static/pause.js");
+  const applied = [];
+  const pause = new Pause(held => applied.push(held.map(([type]) => type)));
+  pause.element.click();
+  const words = events.map(([type, rows]) => {
+    pause.holds(type, { added: Array(rows).fill({}) });
+    return pause.element.textContent;
+  });
+  return { words, applied };
+}"""
+
+
+def test_a_whole_answer_replaces_what_is_held(page: Page, served: Served) -> None:
+    """Rows before it no longer count towards the most that are held, and its own do."""
+    page.goto(served.url)
+    events = [["update", 60_000], ["initial", 30_000], ["update", 60_000], ["resync", 0], ["update", 10_001]]
+    held = page.evaluate(HOLD, events)
+    assert held["words"] == [
+        "Resume · 1 change",
+        "Resume · new answer",
+        "Resume · new answer, 1 change",
+        "Resume · new answer, 1 change",
+        "Pause",
+    ]
+    assert held["applied"] == [["initial", "update", "update"]]
 
 
 def test_number_has_a_chart(page: Page, served: Served) -> None:
@@ -144,3 +202,36 @@ def test_number_has_a_chart(page: Page, served: Served) -> None:
     served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
     expect(late.locator("tbody tr")).to_have_count(3)
     expect(late.locator(".chart", has_text="?minutes")).to_have_count(0)
+
+
+NUMBER = PREFIX + "SELECT ?number { :T1 :number ?number }"
+
+
+def numbered(page: Page, served: Served, *numbers: str) -> Locator:
+    """Follow a number from its first value to its last, and give its chart."""
+    served.update(PREFIX + f"INSERT DATA {{ :T1 :number {numbers[0]} }}")
+    panel = subscribe(page, NUMBER)
+    for before, after in pairwise(numbers):
+        served.update(
+            PREFIX + f"DELETE DATA {{ :T1 :number {before} }} ; INSERT DATA {{ :T1 :number {after} }}"
+        )
+        expect(panel.locator("tbody tr:not(.gone)")).to_contain_text(after[0])
+    chart = panel.locator(".chart", has_text="?number")
+    expect(chart).to_be_visible()
+    return chart
+
+
+def test_long_numbers_wrap_in_the_chart(page: Page, served: Served) -> None:
+    """A number of hundreds of digits does not make a narrow page scroll sideways."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    chart = numbered(page, served, "1" * 309, "2" * 80)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert chart.evaluate("chart => chart.scrollWidth <= chart.clientWidth")
+
+
+def test_the_widest_spread_is_drawn(page: Page, served: Served) -> None:
+    """The difference of two numbers may be infinite."""
+    chart = numbered(page, served, "1.7e308", "-1.7e308", "3.0e0")
+    line = chart.locator(".line").get_attribute("d") or ""
+    assert "NaN" not in line
+    assert {point.split()[1] for point in line.removeprefix("M").split("L")} == {"4.0", "46.0", "25.0"}

@@ -126,6 +126,8 @@ def test_answer_is_in_sight_beside_shapes(page: Page, served: Served) -> None:
     expect(page.locator("#validation li")).to_have_count(2)
     expect(page.locator("#validation li").first).to_be_hidden()
     page.locator("#validation-fold > summary").click()
+    # the browser reports the toggle in a later task
+    page.wait_for_function("localStorage['rdflive.validation'] === 'true'")
     page.reload()
     expect(page.locator("#validation li").first).to_be_visible()
 

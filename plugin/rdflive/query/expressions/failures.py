@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rdflib.plugins.sparql.sparql import SPARQLError
 
+from rdflive.model.term_text import to_printable
 from rdflive.query.expressions.geosparql import GeoSparql
 from rdflive.query.expressions.registry import Registered
 from rdflive.query.expressions.text import to_text
@@ -44,7 +45,7 @@ def reporting(node: Tree, found: Registered) -> Callable[..., Any]:
                 _said.add(said)
                 log.warning(
                     "%.200s has no value in some rows: the function raised %s: %.200s",
-                    call, type(cause).__name__, cause,
+                    call, type(cause).__name__, to_printable(str(cause)),
                 )  # fmt: skip
             raise
 

@@ -102,7 +102,8 @@ export class ValueChart extends Chart {
     const [lowest, highest] = [Math.min(...all), Math.max(...all)];
     const [first] = this.#values;
     const duration = Math.max(1, now - first.at);
-    const level = (/** @type {number} */ value) => (value - lowest) / (highest - lowest || 1);
+    const spread = highest / 2 - lowest / 2 || 1; // halves, because the difference of two numbers can be infinite
+    const level = (/** @type {number} */ value) => (value / 2 - lowest / 2) / spread;
     /** @type {[number, number][]} */
     const points = this.#values.flatMap(({ value, at }, i) => {
       const end = this.#values[i + 1]?.at ?? now;

@@ -11,7 +11,10 @@
 import { difference, keyOf, paired } from "./pairs.js";
 import { HERE, Misfit, Stream } from "./stream.js";
 
-/** @typedef {import("./terms.js").Binding} Binding a row: a term of SPARQL 1.1 Query Results JSON for each variable */
+/**
+ * @typedef {import("./terms.js").Binding} Binding a row: a term of SPARQL 1.1 Query Results JSON for each variable; it
+ *   is frozen, because later answers contain it too
+ */
 /** @typedef {import("./stream.js").State} State */
 /**
  * @typedef {object} Delta
@@ -57,9 +60,11 @@ class Subscription {
    * @param {(delta: Delta) => void} onDelta
    * @param {Options} options
    */
-  constructor(query, onDelta, { server = HERE, token = "", entailment, key, onState = report, ...unknown }) {
-    if (typeof onDelta !== "function") throw new TypeError("subscribe(query, onDelta): onDelta must be a function");
-    for (const name in unknown) throw new TypeError(`subscribe has no option ${JSON.stringify(name)}`);
+  constructor(query, onDelta, options) {
+    const { server = HERE, token = "", entailment, key, onState = report } = options;
+    if (!isText(query)) throw new TypeError("subscribe(query, onDelta): query must be text");
+    if (!isFunction(onDelta)) throw new TypeError("subscribe(query, onDelta): onDelta must be a function");
+    check({ ...options, server });
     this.#onDelta = caught(onDelta);
     this.#key = key ?? null;
     const onEvent = (/** @type {string} */ type, /** @type {any} */ event) => this.#take(type, event);
@@ -85,6 +90,7 @@ class Subscription {
   #take(type, event) {
     if (type !== "initial" && type !== "update") return;
     const { added, removed } = type === "initial" ? this.#begun(event) : unpaired(event);
+    for (const binding of [...added, ...removed]) freeze(binding);
     this.#apply(added, removed);
     const turned = "boolean" in event && event.boolean !== this.boolean;
     this.boolean = event.boolean ?? this.boolean;
@@ -123,6 +129,35 @@ class Subscription {
   }
 }
 
+const isText = (/** @type {unknown} */ value) => typeof value === "string";
+const isFunction = (/** @type {unknown} */ value) => typeof value === "function";
+/** What each option must be, in words and as a test. @type {Record<string, [string, (value: any) => boolean]>} */
+const OPTIONS = {
+  server: ["the http or https address of a server, without a password", isAddress],
+  token: ["ASCII characters without spaces", (value) => isText(value) && /^[!-~]*$/.test(value)],
+  entailment: ['text, such as "rdfs"', isText],
+  key: ['a list of variables, such as ["train"]', (value) => Array.isArray(value) && value.every(isText)],
+  onState: ["a function", isFunction],
+};
+
+/** Throws an error that names the first wrong option, and not its value, which may be secret. @param {object} options */
+function check(options) {
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(OPTIONS, name)) throw new TypeError(`subscribe has no option ${JSON.stringify(name)}`);
+    const [accepted, isAccepted] = OPTIONS[name];
+    if (value === undefined || isAccepted(value)) continue;
+    throw new TypeError(`subscribe: the option ${name} must be ${accepted}`);
+  }
+}
+
+/** Returns true for an address that `fetch` takes. @param {unknown} server */
+function isAddress(server) {
+  const base = globalThis.document?.baseURI;
+  if (!(typeof server === "string" || server instanceof URL) || !URL.canParse(server, base)) return false;
+  const { protocol, username, password } = new URL(server, base);
+  return /^https?:$/.test(protocol) && !username && !password;
+}
+
 /**
  * Returns a callback whose exceptions are reported, as those of other listeners are, and end nothing.
  * @template T
@@ -139,6 +174,12 @@ function caught(callback) {
       });
     }
   };
+}
+
+/** Makes a row read-only, with all parts of its terms. @param {object} part */
+function freeze(part) {
+  Object.freeze(part);
+  for (const inner of Object.values(part)) if (typeof inner === "object") freeze(inner);
 }
 
 /** Returns the rows of a delta; those that the server has paired by a key are one that went and one that came. @param {any} event */

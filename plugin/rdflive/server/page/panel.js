@@ -268,6 +268,7 @@ export class Panel {
     const facts = [this.#words(), ...(this.asked.isOnce ? [] : [`sequence ${this.#sequence}`])];
     if (this.asked.entailment) facts.push(`${regimeName(this.asked.entailment)} entailment`);
     if (this.#changed) facts.push(`last change ${this.#changed}`);
+    if (this.#pause.why) facts.push(this.#pause.why);
     return facts;
   }
 

@@ -2,10 +2,11 @@
 
 import { button, counted } from "./elements.js";
 
-/** Changed rows that are held; with more the panel goes on by itself. */
+/** Rows that are held; with more the panel goes on by itself. */
 const MOST = 100_000;
 
 export class Pause {
+  /** Why the panel goes on although its button was not pressed, until it is paused again. */ why = "";
   #apply;
   /** @type {[string, any][]} */ #held = [];
   #rows = 0;
@@ -25,11 +26,12 @@ export class Pause {
    */
   holds(type, event) {
     if (!this.#isOn) return false;
-    if (type === "initial") this.#held = []; // it replaces all before
+    if (type !== "initial" && type !== "update") return false; // other events leave the answer as it is
+    if (type === "initial") this.#forget(); // it replaces all before
     this.#held.push([type, event]);
-    const { added = [], removed = [], changed = [] } = type === "update" ? event : {};
+    const { added = [], removed = [], changed = [] } = event;
     this.#rows += added.length + removed.length + changed.length;
-    if (this.#rows > MOST) this.end();
+    if (this.#rows > MOST) this.#giveUp();
     else this.#say();
     return true;
   }
@@ -37,19 +39,38 @@ export class Pause {
   /** Goes on. */
   end() {
     this.#isOn = false;
-    this.#rows = 0;
-    const held = this.#held.splice(0);
+    const held = this.#held;
+    this.#forget();
     this.#say();
     this.#apply(held);
   }
 
   #begin() {
     this.#isOn = true;
+    this.why = "";
     this.#say();
   }
 
+  #giveUp() {
+    this.why = `resumed at ${new Date().toLocaleTimeString()}, with more than ${counted(MOST, "row")} to apply`;
+    this.end();
+  }
+
+  #forget() {
+    this.#held = [];
+    this.#rows = 0;
+  }
+
   #say() {
-    this.#button.textContent = this.#isOn ? `Resume · ${counted(this.#held.length, "change")}` : "Pause";
+    this.#button.textContent = this.#isOn ? `Resume · ${this.#waiting()}` : "Pause";
     this.#button.classList.toggle("main", this.#isOn);
+  }
+
+  /** Says what is held. A whole answer may differ in any number of rows. */
+  #waiting() {
+    const isWhole = this.#held[0]?.[0] === "initial";
+    if (!isWhole) return counted(this.#held.length, "change");
+    const later = this.#held.length - 1;
+    return later ? `new answer, ${counted(later, "change")}` : "new answer";
   }
 }

@@ -45,6 +45,7 @@ export class Stream {
   async run() {
     while (!this.#closed) {
       this.#onState({ name: "connecting" });
+      if (this.#closed) return; // the listener may close it
       let lost = new Lost("the connection was lost");
       try {
         await this.#follow();
