@@ -141,7 +141,8 @@ class Pages:
         try:
             rows = read_rows(answer, construct=construct)
         except WrongFormat as fault:
-            if not construct and self._has_answered:  # a proxy's page, which may pass
+            # after an earlier answer it is a page of a proxy, which may pass
+            if not construct and self._has_answered:
                 raise
             if not construct:
                 raise EndpointError(f"{self._place}: {fault}") from fault
