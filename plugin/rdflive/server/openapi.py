@@ -210,7 +210,9 @@ def _asked(
     query = _text("query", "A SPARQL query", "sparql-query", required=method == "get")
     parameters = [
         *([query] if method == "get" else ()),
-        _in_query("entailment", "The entailment regime; rules are those of the server", entailment),
+        _in_query(
+            "entailment", "The entailment regime; rules, if the server was started with some", entailment
+        ),
         _in_query(
             "key", "Variables, separated by commas, by which update events pair rows", {"type": "string"}
         ),
