@@ -36,8 +36,6 @@ __all__ = [
 _LAST_PORT: Final = 65_535
 _LAST_KEPT_PORT: Final = 1023
 _PORT: Final = 8000
-_ANOTHER: Final = "; choose another"
-"""The end of the errors of `listen`."""
 _LONGEST_PACE: Final = 86_400.0
 _SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
@@ -139,14 +137,14 @@ def address(text: str) -> tuple[str, int]:
 
 @contextmanager
 def listening_on(host: str, port: int) -> Iterator[None]:
-    """Let the error of an address that cannot be used name the option."""
+    """Add an address to try, as `--listen` takes it, to the error of one that cannot be used."""
     try:
         yield
     except RdfliveError as error:
-        if not str(error).endswith(_ANOTHER):
+        fault = error.__cause__
+        if fault is None:  # the port is out of range, as the error says
             raise
-        number = getattr(error.__cause__, "errno", None)
-        if number in (errno.EADDRINUSE, errno.EACCES):
+        if isinstance(fault, OSError) and fault.errno in (errno.EADDRINUSE, errno.EACCES):
             # the system keeps ports below 1024 for itself
             port = port + 1 if _LAST_KEPT_PORT < port < _LAST_PORT else _PORT
         else:

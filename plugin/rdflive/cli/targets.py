@@ -62,7 +62,7 @@ def sink_choices() -> dict[str, SinkChoice]:
 
 
 def listed_sinks() -> dict[str, SinkChoice]:
-    """Return the same for help and completion: none if a plugin fails, which ends only `rdflive watch`."""
+    """Return the sinks for help and completion; none if a plugin fails, since only `watch` reports that."""
     try:
         return sink_choices()
     except RdfliveError:

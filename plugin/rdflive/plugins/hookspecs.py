@@ -63,8 +63,8 @@ def rdflive_rule_sets() -> Mapping[str, str]:  # type: ignore[empty-body]  # a s
 def rdflive_sinks() -> Iterable[Any]:  # type: ignore[empty-body]  # a specification
     """Return the sinks that the plugin adds to `rdflive watch --to`, as `rdflive.sinks.SinkChoice`.
 
-    Called when the command line starts. The results of all plugins are joined; two sinks of one name are an
-    error, and so is an exception.
+    Called when the command line starts. The results of all plugins are joined. Two sinks of one name, or an
+    exception, end `rdflive watch` with an error that names the plugin; other commands go on.
     """
 
 
