@@ -61,6 +61,11 @@ class EventLog:
         return f"{self.sequence}-{self._epoch}" if self._epoch else ""
 
     @property
+    def epoch(self) -> str:
+        """The token in the ids of events; empty before the initial delta."""
+        return self._epoch
+
+    @property
     def sequence(self) -> int:
         """The number of the last commit in the log."""
         return self._backlog.last
@@ -245,7 +250,8 @@ class EventLogReader:
     @property
     def is_behind(self) -> bool:
         """True after a later commit, even if its changes cancelled out."""
-        return self.id != self._log.id
+        log = self._log
+        return self.epoch != log.epoch or (bool(self.epoch) and self.place != log.sequence)
 
     def take_now(self) -> ServedEvent | None:
         """Take the pending event; None without one."""
