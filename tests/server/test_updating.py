@@ -49,8 +49,11 @@ SHAPES = """
 """
 
 
-def content(dataset: rdflib.Dataset) -> set[tuple[Any, ...]]:
-    return {(s, p, o, g) for s, p, o, g in dataset.quads()}
+def content(dataset: rdflib.Dataset) -> set[Any]:
+    """Give the quads, and the names of graphs that Oxigraph knows, also of empty ones."""
+    native = getattr(dataset.store, "_inner", None)
+    names = set() if native is None else {str(name) for name in native.named_graphs()}
+    return names | set(dataset.quads())
 
 
 # --- data ---------------------------------------------------------------------------------------------------
