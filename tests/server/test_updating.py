@@ -349,7 +349,7 @@ def test_more_updates_than_a_commit_takes_are_several_commits() -> None:
 
 
 def test_preference_is_applied_and_a_refused_update_fails_alone() -> None:
-    """The response says that the commit may be shared; a guard refuses only the update that breaks a shape."""
+    """The response says that the commit may be shared; a guard refuses only what breaks a shape."""
     dataset = rdflib.Dataset(store="Oxigraph")
     with serving(dataset) as server, rdflive.guard(dataset, SHAPES), ThreadPoolExecutor(8) as pool:
         texts = [f"INSERT DATA {{ <urn:{i % 12}> <{P}> {i} }}" for i in range(24)]

@@ -133,7 +133,13 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             # a server without tokens ignores Authorization, but a client may send it all the same
             allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
-            expose_headers=["Last-Event-ID", "Preference-Applied", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
+            expose_headers=[
+                "Last-Event-ID",
+                "Preference-Applied",
+                "Rdflive-Sequence",
+                "Retry-After",
+                "WWW-Authenticate",
+            ],
         )
     ]
 
