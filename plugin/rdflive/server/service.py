@@ -26,6 +26,7 @@ from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
 from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
     import resource
@@ -67,10 +68,11 @@ class Service:
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
         history: History | None = None,
+        stored: StoredLog | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
         the validation that clients may follow, `rules` are those of `entailment=rules`, and `history`
-        numbers the commits (by default one of its own for each `running`).
+        numbers the commits (by default one of its own for each `running`), which `stored` has on disk.
         """
         self.validation = validation
         self.rules = rules
@@ -80,6 +82,7 @@ class Service:
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
         self._history = history
+        self._stored = stored
 
     @property
     def capture(self) -> Capture:
@@ -98,7 +101,7 @@ class Service:
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
-        self.changes = CommitLog(dataset, self._history)
+        self.changes = CommitLog(dataset, self._history, self._stored)
         self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
