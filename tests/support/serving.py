@@ -18,6 +18,7 @@ from rdflive.server.access import Client
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from rdflive.store import History, StoredLog
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def serving(
     allow_origins: Iterable[str] = (),
     rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
+    history: History | None = None,
+    stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -59,6 +62,8 @@ def serving(
         scratch=scratch,
         shapes=shapes,
         rules=rules,
+        history=history,
+        stored=stored,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

@@ -214,10 +214,12 @@ class Topics:
         return history.number
 
     async def _catch_up(self, topic: Topic, last: str | None, client: Client) -> None:
-        """Let a topic go back to the id of a client, if the log on disk does; else the client gets `resync`."""
+        """Let a topic go back to the id of a client, if the log on disk does; otherwise `resync` follows."""
         changes, log = self._changes, topic.log
         place = changes.history.place(last or "")
-        if place is None or changes.stored is None or not log.shares_ids or place >= log.oldest:
+        if place is None or changes.stored is None or not log.shares_ids:
+            return
+        if place >= log.oldest:
             return
         # together: clients come back at many places after a restart
         topic.places.add(place)
