@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import rdflib
 from rdflib.term import Node
@@ -104,5 +104,5 @@ class CatchUp:
 
     def _undo(self, dataset: rdflib.Dataset, adapter: Any, commits: Iterable[Mapping[Any, int]]) -> None:
         for changes in commits:
-            opposite = {quad: -sign for quad, sign in changes.items()}
+            opposite: dict[Any, Literal[1, -1]] = {q: -1 if sign > 0 else 1 for q, sign in changes.items()}
             adapter.write(dataset, Transaction(opposite, name="server", keep={}))
