@@ -137,9 +137,15 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST"],
             # a server without tokens ignores Authorization, but a client may send it all the same
-            allow_headers=["Last-Event-ID", "Authorization"],
+            allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
-            expose_headers=["Last-Event-ID", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
+            expose_headers=[
+                "Last-Event-ID",
+                "Preference-Applied",
+                "Rdflive-Sequence",
+                "Retry-After",
+                "WWW-Authenticate",
+            ],
         )
     ]
 
