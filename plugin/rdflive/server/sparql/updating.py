@@ -16,7 +16,7 @@ from rdflive.server.failures import Problem, Refused
 from rdflive.server.sparql.answering import native_of, refused_by_oxigraph
 from rdflive.server.sparql.guards import check, placed
 from rdflive.server.sparql.operations import ProtocolOperation
-from rdflive.store import Transaction
+from rdflive.store import ChangeLogError, Transaction
 from rdflive.syntax.ground import is_plain_data
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.reader import read_update
@@ -112,7 +112,8 @@ def has_few_matches(dataset: rdflib.Dataset, pattern: TriplePattern, most: int =
 def run_update(dataset: rdflib.Dataset, *texts: str) -> int:
     """Run checked updates as one commit, all or nothing; return the number of a commit that includes it.
 
-    Raises `FailedUpdate` (400), and `Refused` for an update that a guard refuses; then nothing has changed.
+    Raises `FailedUpdate` (400), `Refused` for an update that a guard refuses, and `Problem` 507 for one that
+    the change log on disk cannot take; then nothing has changed.
     """
     store = manager.store_of(dataset)
     problem: Problem
@@ -121,11 +122,15 @@ def run_update(dataset: rdflib.Dataset, *texts: str) -> int:
         with manager.locked(store) as locked:
             adapter: Any = locked
             adapter.write(_updated(dataset), Transaction({}, updates=texts, name="server", keep={}))
-        return int(adapter.capture.sequence)
+            capture = adapter.capture
+            # a child process, which tries an update, has no history
+            return int(capture.sequence if capture.history is None else capture.history.number)
     except (MemoryError, RecursionError):
         raise
     except ValidationError as error:
         problem = Refused(error)
+    except ChangeLogError as error:
+        problem = Problem(507, f"nothing was changed: {error}", headers={"Retry-After": "60"})
     except Exception as error:  # noqa: BLE001 - the engines raise plain Exception, RuntimeError and others
         if isinstance(error, SyntaxError):
             told = refused_by_oxigraph(error, texts[0])

@@ -102,7 +102,12 @@ class Follower:
     )  # fmt: skip
 
     def __init__(
-        self, log: EventLog, ask: Callable[[Callable[[], None]], object], last: str | None = None
+        self,
+        log: EventLog,
+        ask: Callable[[Callable[[], None]], object],
+        last: str | None = None,
+        *,
+        reached: int = 0,
     ) -> None:
         self.cut: Callable[[], object] = self.stop
         """Ends the client's connection at once, also while the client reads nothing."""
@@ -117,7 +122,7 @@ class Follower:
         self._timer: asyncio.TimerHandle | None = None
         self._sent_at = 0.0
         """When an event went to the outlet, in seconds of the loop."""
-        self.reader = log.join(last)
+        self.reader = log.join(last, reached=reached)
 
     @property
     def is_over(self) -> bool:
@@ -205,9 +210,9 @@ class Followers:
         return len(self._followers)
 
     @contextmanager
-    def follow(self, last: str | None = None) -> Iterator[Follower]:
-        """Follow the log from the event `last` on, inside the block."""
-        follower = Follower(self._log, self._pace.ask, last)
+    def follow(self, last: str | None = None, *, reached: int = 0) -> Iterator[Follower]:
+        """Follow the log from the event `last` on, inside the block; `reached` as in `EventLog.join`."""
+        follower = Follower(self._log, self._pace.ask, last, reached=reached)
         self._followers.add(follower)
         try:
             yield follower
