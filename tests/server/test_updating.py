@@ -338,6 +338,14 @@ def test_shared_commits_end_where_single_ones_do(store: str) -> None:
     assert failed > 3
 
 
+def test_graph_that_is_filled_and_emptied_stays() -> None:
+    """Oxigraph knows the graph afterwards, as after two commits."""
+    dataset = rdflib.Dataset(store="Oxigraph")
+    quad = f"GRAPH <urn:new> {{ <urn:a> <{P}> 1 }}"
+    asyncio.run(shared(dataset, [f"INSERT DATA {{ {quad} }}", f"DELETE DATA {{ {quad} }}"]))
+    assert content(dataset) == {"<urn:new>"}
+
+
 def test_more_updates_than_a_commit_takes_are_several_commits() -> None:
     """So none waits for any number of others."""
     dataset = rdflib.Dataset(store="Oxigraph")
