@@ -44,7 +44,7 @@ def rdflive_wrap(store: Any) -> LiveStore | None:
 
 def _is_known(store: object) -> bool:
     """Recognize a store by module names, without importing libraries that may be missing."""
-    return _is_known_class(type(store))
+    return _is_known_class(type(store))  # type: ignore[arg-type]  # mypy takes no class for hashable
 
 
 @lru_cache(maxsize=64)
