@@ -63,7 +63,6 @@ def run(sizes: Sizes) -> Section:
         ("one query for all", _Plan(all_same), 10),
         ("one query for all, and 10 that never read", _Plan(all_same, stalled=10), 10),
         ("a query for each", _Plan(each), 10),
-        ("all these queries over one WebSocket", _Plan(each, socket=True), 10),
     ):
         section.rows.append({"case": case, **_measure(plan, together, sizes.serving)})
     section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
@@ -80,7 +79,6 @@ class _Plan:
 
     queries: list[str]
     stalled: int = 0
-    socket: bool = False
 
 
 @dataclass
@@ -130,11 +128,9 @@ class _Writers:
         return {"together": self.together, "asked": RATE, **rates}
 
     def reached(self, plan: _Plan) -> list[float]:
-        """Give how far each subscription of a plan must come: to a sequence, or the time of a value."""
+        """Give the sequence to which each subscription of a plan must come."""
         if plan.queries[0] == ONE:
             return [max(self.commits.values())] * len(plan.queries)
-        if plan.socket:
-            return [float(self.values.get(i, "at 0")[3:]) for i in range(len(plan.queries))]
         return [self.commits.get(i, 0) for i in range(len(plan.queries))]
 
     def _update(self, sensor: int, value: str) -> str:
