@@ -131,6 +131,12 @@ def test_an_offer_of_another_protocol_is_ignored(open_server: Serving, protocol:
             answer = b"".join(iter(lambda c=connection: c.recv(1 << 16), b""))  # type: ignore[misc]
         statuses = [int(found) for found in re.findall(rb"HTTP/1.1 (\d+)", answer)]
         assert statuses == [status for _, status in requests], step
+    with socket.create_connection(("127.0.0.1", open_server.port), timeout=30) as connection:
+        head = f"POST /query HTTP/1.1\r\n{query}Content-Length: 6\r\nExpect: 100-continue\r\n\r\n"
+        connection.sendall(head.encode())
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100 ")  # the application waits for the body
+        connection.sendall(b"ASK {}")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_mounted_application_closes_websockets() -> None:
