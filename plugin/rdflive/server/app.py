@@ -28,6 +28,7 @@ from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
+from rdflive.server.graph_store.protocol import read_graph
 from rdflive.server.openapi import show_openapi
 from rdflive.server.page import login, page_routes
 from rdflive.server.protocol import query, update
@@ -151,6 +152,7 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
+        *(Route(path, _needing("read", read_graph)) for path in ("/store", "/store/{path:path}")),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
