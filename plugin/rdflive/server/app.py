@@ -29,6 +29,7 @@ from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
+from rdflive.server.graph_store.protocol import read_graph
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
 from rdflive.server.sepa import follow_sepa
@@ -150,6 +151,7 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
+        *(Route(path, _needing("read", read_graph)) for path in ("/store", "/store/{path:path}")),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),

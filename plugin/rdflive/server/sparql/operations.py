@@ -14,14 +14,15 @@ from starlette.requests import Request
 from rdflive.server.failures import Problem
 from rdflive.server.settings import read_body
 
-__all__ = ["ProtocolOperation", "read_fields", "read_query", "read_update"]
+__all__ = ["ABSOLUTE", "ProtocolOperation", "read_fields", "read_query", "read_update"]
 
 Fields: TypeAlias = list[tuple[str, str]]
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _FIELDS: Final = 1000
 """The most parameters of a request."""
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+"""An absolute IRI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,13 @@ def _operation(request: Request, fields: Fields, name: str, default: str, named:
         )
     address = str(request.url.replace(query="", fragment=""))
     # it contains the client's Host, which may be invalid
-    base = address if _IRI.fullmatch(address) else ""
+    base = address if ABSOLUTE.fullmatch(address) else ""
     return ProtocolOperation(texts[0], _graphs(fields, default), _graphs(fields, named), base)
 
 
 def _graphs(fields: Fields, name: str) -> tuple[str, ...]:
     graphs = [value for key, value in fields if key == name]
     for graph in graphs:
-        if not _IRI.fullmatch(graph):
+        if not ABSOLUTE.fullmatch(graph):
             raise Problem(400, f"{name} must be an absolute IRI, got {graph!r}")
     return tuple(dict.fromkeys(graphs))
