@@ -20,7 +20,7 @@ from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import checked_rules, listening_on
-from rdflive.cli.serve_options import check_serve_options
+from rdflive.cli.serve_options import check_serve_options, is_replica
 from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> None:
     rules = checked_rules(args)
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
+    primary = address_of_primary(args) if is_replica(args) else None
     validated = selected(args)
     shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
@@ -69,9 +70,16 @@ def run(args: argparse.Namespace) -> None:
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
-        is_new = load_once(
-            dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
-        )
+        replica = None
+        is_new = False
+        if primary is not None:
+            replica = open_replica(dataset, primary, args.store_path)
+        else:
+            is_new = load_once(
+                dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
+            )
+            if args.store_path is not None:
+                end_following(dataset)
         scratch = _scratch(args.store_path)
         app = make_app(
             dataset,
@@ -82,9 +90,10 @@ def run(args: argparse.Namespace) -> None:
             scratch=scratch,
             shapes=shapes,
             rules=rules or None,
+            replica=replica,
             **validated,
         )
-        if next(dataset.quads(), None) is None:
+        if replica is None and next(dataset.quads(), None) is None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
         print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
         server.allow_files()

@@ -18,7 +18,7 @@ from rdflive.cli.common_options import (
 from rdflive.cli.shapes import add_selection_options
 from rdflive.errors import RdfliveError
 
-__all__ = ["add_serve_options", "check_serve_options"]
+__all__ = ["add_serve_options", "check_serve_options", "is_replica"]
 
 _LISTEN: Final = ("127.0.0.1", 8000)
 
@@ -38,7 +38,14 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
         "for subscriptions with entailment=rules, the rules by which the graph entails triples",
     )
     _add_limits(command.add_argument_group("the limits of one client"))
-    add_feed_options(command.add_argument_group("a feed that the graph follows"))
+    feed = command.add_argument_group("a feed that the graph follows")
+    add_feed_options(feed, follows_servers=True)
+    feed.add_argument(
+        "--token-env",
+        metavar="VARIABLE",
+        help="the environment variable with the token for the server of --follow URL, with the rights read "
+        "and subscribe",
+    )
     add_store_options(
         command.add_argument_group("the store"),
         "oxigraph if it is installed",
@@ -120,9 +127,14 @@ def check_serve_options(args: argparse.Namespace) -> None:
         )
     if folders:
         args.data, args.store_path = [], folders[0]
-    if args.changes is None:
-        _check_no_feed(args)
-    check_feed_options(args)
+    if is_replica(args):
+        _check_replica(args)
+    else:
+        if args.changes is None:
+            _check_no_feed(args)
+        check_feed_options(args)
+        if args.token_env is not None:
+            raise RdfliveError("--token-env goes with --follow URL")
     if (args.shape or args.focus) and not args.shapes:
         raise RdfliveError("--shape and --focus go with --shapes FILE")
     if args.guard and not args.shapes:
@@ -133,6 +145,29 @@ def check_serve_options(args: argparse.Namespace) -> None:
         args.store = "oxigraph"
     elif args.store is None:
         args.store = "oxigraph" if find_spec("oxrdflib") is not None else "memory"
+
+
+def is_replica(args: argparse.Namespace) -> bool:
+    """Return True if the server follows another one."""
+    return isinstance(args.follow, str)
+
+
+def _check_replica(args: argparse.Namespace) -> None:
+    """Refuse what would change a replica otherwise than its primary."""
+    if args.changes is not None:
+        raise RdfliveError("--follow URL makes a replica, which has no --changes; --follow alone takes no URL")
+    if args.guard:
+        raise RdfliveError("--guard is for the primary: a replica takes every commit of it")
+    if args.data:
+        raise RdfliveError(
+            f"--follow URL takes the data of that server: leave DATA out (got {' '.join(args.data)}), or put "
+            "it before --follow if it goes with --changes"
+        )
+    for option in ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace"):
+        if getattr(args, option):
+            raise RdfliveError(f"--{option.replace('_', '-')} goes with --changes FILE, not with --follow URL")
+    if args.store_path is not None and args.store == "memory":
+        raise RdfliveError("--store-path is an Oxigraph store: leave --store memory out")
 
 
 def _check_no_feed(args: argparse.Namespace) -> None:

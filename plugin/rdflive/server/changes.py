@@ -31,8 +31,10 @@ _PIECE: Final = 1 << 18
 async def changes(request: Request) -> Response:
     """Respond with the log: a stream of events if `Accept` names that type, else a document of RDF Patch.
 
-    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen. If later
-    commits are gone, a stream sends `resync`, and a document is refused with 410.
+    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen; `start`
+    is the oldest place from which the log goes on. If later commits are gone, a stream sends `resync`, and a
+    document is refused with 410. An event `behind` has the number of the last commit in the log, if the
+    events after it do not come to it yet.
     """
     service: Service = request.app.state.service
     since = request.headers.get("last-event-id") or request.query_params.get("since") or None
@@ -116,6 +118,8 @@ def _written(log: CommitLog, place: int) -> tuple[str, int]:
         size += commit.size
         if size > _PIECE:
             break
+    if events and place < log.last:
+        events.insert(0, f"event: behind\ndata: {log.last}\n\n")
     return "".join(events), place
 
 

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from rdflive.errors import ResyncNeeded
 from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.event_stream import EVENT_STREAM, StreamEvent, read_events
-from rdflive.feeds.rdf_patch import RDF_PATCH
+from rdflive.feeds.rdf_patch import RDF_PATCH, encode_rdf_patch
 from rdflive.http import Address, Exchange, Http, HttpFault, media_type
-from rdflive.model import Change
+from rdflive.model import Batch, Change
 
 __all__ = ["Place", "Primary", "PrimaryCommit"]
 
@@ -84,13 +84,13 @@ class Primary:
             file.writelines(answer)
         return place
 
-    def kept(self, until: Place) -> Iterator[PrimaryCommit]:
-        """Yield the commits that the primary still has, up to a place of its history, oldest first."""
+    def kept(self, until: Place) -> Iterator[tuple[int, str]]:
+        """Yield the number and the patch of each commit that the primary still has, up to a place."""
         for number, commit in enumerate(self.follow(None)):
             if commit.place.epoch != until.epoch or commit.place.sequence > until.sequence:
                 return
             if commit.changes is not None:
-                yield commit
+                yield commit.place.sequence, encode_rdf_patch(Batch(commit.changes))
             elif number:  # a heartbeat: there are no more
                 return
             if commit.place.sequence == until.sequence:
