@@ -25,6 +25,7 @@ from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
+from rdflive.store.history import History
 
 with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
     import resource
@@ -65,9 +66,11 @@ class Service:
         scratch: Path | None = None,
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
+        history: History | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, and `rules` are those of `entailment=rules`.
+        the validation that clients may follow, `rules` are those of `entailment=rules`, and `history`
+        numbers the commits (by default one of its own for each `running`).
         """
         self.validation = validation
         self.rules = rules
@@ -76,11 +79,17 @@ class Service:
         self.metrics = Metrics()
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
+        self._history = history
 
     @property
     def capture(self) -> Capture:
         """The capture of the store's changes; its lock is the store's."""
         return manager.attach(self._store).capture
+
+    @property
+    def history(self) -> History:
+        """The numbers of the commits, from which all ids of events are made."""
+        return self.changes.history
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -89,10 +98,10 @@ class Service:
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
-        self.topics = Topics(dataset, limits, self.children, threads, self.rules)
-        self.changes = CommitLog(dataset)
+        self.changes = CommitLog(dataset, self._history)
+        self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
-        self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
+        self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
         try:
             if self.validation is not None:
                 await self.topics.validate(self.validation)

@@ -14,6 +14,7 @@ from rdflive.errors import RdfliveError, WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
 from rdflive.store.deliveries import Deliveries, Delivering
 from rdflive.store.garbage_collection import MANY, uncollected
+from rdflive.store.history import History
 from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Judge, Listener, QuadTerms
 from rdflive.store.states import CHANGING, IDLE, LEFT, OPEN, OWED, TORN, UNREAD, WRITING
 
@@ -111,8 +112,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "deliveries", "judge", "listeners",
-        "lock", "on_batch", "sequence", "state", "users",
+        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "deliveries", "history", "judge",
+        "listeners", "lock", "on_batch", "sequence", "state", "users",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -121,6 +122,8 @@ class Capture:
         self.state = IDLE
         self.sequence = 0
         """The number of the last commit that changed something."""
+        self.history: History | None = None
+        """Numbers the commits beyond this process; set by a server."""
         self.listeners: dict[GraphKey, Listener] = {}
         self.judge: Judge | None = None
         """The judge that may refuse a commit, or None."""
@@ -190,6 +193,8 @@ class Capture:
             return
         # `_commit` inlined for one change, because most commits have one
         self.sequence = sequence = self.sequence + 1
+        if self.history is not None:
+            self.history.commit(sequence)
         listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
             listener.commit(sequence)
@@ -450,6 +455,8 @@ class Capture:
         if found & UNREAD:
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
+            if self.history is not None:
+                self.history.tear(self.sequence)
             # all views of a store share one `renew`, which is called once
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
@@ -462,6 +469,8 @@ class Capture:
                 self._commit(net)
             elif passed:
                 self.sequence += 1
+                if self.history is not None:
+                    self.history.commit(self.sequence)
             if found & OWED:
                 self.sequence += 1
                 for commit in dict.fromkeys([listener.commit for listener in self.listeners.values()]):
@@ -495,6 +504,8 @@ class Capture:
 
     def _commit(self, net: dict[QuadTerms, Literal[1, -1]]) -> None:
         self.sequence += 1
+        if self.history is not None:
+            self.history.commit(self.sequence)
         touched: dict[int, Listener] = {}  # by identity: one listener may follow several graphs
         listeners = self.listeners
         by_graph: dict[GraphKey, list[tuple[Literal[1, -1], tuple[Term, ...]]]] = {
@@ -555,10 +566,10 @@ class Capture:
         """
         net, self._net = self._net, {}
         self._pending.clear()
-        sequence, later, on_batch = self.sequence, self._later, self.on_batch
+        sequence, later, on_batch, history = self.sequence, self._later, self.on_batch, self.history
         self._later |= TORN
         rehearsed: list[Delivering] = []
-        self.on_batch, self.deliveries.aside = None, rehearsed
+        self.on_batch, self.deliveries.aside, self.history = None, rehearsed, None
         try:
             self.state |= WRITING
             self._commit(net)
@@ -571,7 +582,7 @@ class Capture:
             self._commit(back)
             self.state &= ~WRITING
         finally:
-            self.on_batch, self.deliveries.aside = on_batch, None
+            self.on_batch, self.deliveries.aside, self.history = on_batch, None, history
         self.sequence, self._later = sequence, later
         return rehearsed
 
@@ -591,7 +602,7 @@ class Capture:
     def forget_others(self) -> None:
         """Discard all listeners and queued deliveries, in a child process forked under the lock."""
         self.listeners.clear()
-        self.on_batch = self.judge = None
+        self.on_batch = self.judge = self.history = None
         self.users.clear()
         self.deliveries.free_others()
         self.deliveries = Deliveries(_may_wait)

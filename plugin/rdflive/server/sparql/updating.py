@@ -52,7 +52,9 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
         with manager.locked(store) as locked:
             adapter: Any = locked
             adapter.write(_updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
-        return int(adapter.capture.sequence)
+            capture = adapter.capture
+            # a child process, which tries an update, has no history
+            return int(capture.sequence if capture.history is None else capture.history.number)
     except (MemoryError, RecursionError):
         raise
     except ValidationError as error:

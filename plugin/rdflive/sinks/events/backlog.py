@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -27,11 +27,15 @@ class _Entry:
     """The place before the change."""
     first: int
     """The sequence of the first commit in the change."""
+    end: int
+    """The place after the change."""
     net: Weights
 
 
 class Backlog:
     """The changes after each place, in order; a place is the sequence of the commit that led there.
+
+    A reader may also be at a commit between two places, which has not changed the answer.
 
     The backlog keeps at least the last `history` places, with about `rows` solutions together. It keeps older
     places only while a client is at one of them.
@@ -63,8 +67,9 @@ class Backlog:
         return len(self._entries)
 
     def __contains__(self, place: int) -> bool:
-        index = self._index(place)
-        return place == self.last or (index < len(self._entries) and self._entries[index].start == place)
+        entry = self._after(place)
+        # not between the commits of a merged change
+        return place >= self.oldest and (entry is None or place == entry.start or place < entry.first)
 
     def begin(self, place: int) -> None:
         """Discard all changes and start at a place."""
@@ -73,9 +78,21 @@ class Backlog:
 
     def append(self, first: int, place: int, net: Weights) -> None:
         """Add the change of the commits from `first` up to a new place."""
-        self._entries.append(_Entry(self.last, first, net))
+        self._entries.append(_Entry(self.last, first, place, net))
         self.rows += len(net)
         self.last = place
+
+    def prepend(self, changes: Iterable[tuple[int, int, int, Weights]]) -> bool:
+        """Put older changes (each the place before, first commit, place after, and net) before the others.
+
+        Returns False, and adds nothing, unless the last one ends at the oldest place.
+        """
+        older = [_Entry(*change) for change in changes]
+        if not older or older[-1].end != self.oldest:
+            return False
+        self._entries[:0] = older
+        self.rows += sum(len(entry.net) for entry in older)
+        return True
 
     def behind(self, place: int) -> tuple[int, Weights] | None:
         """Return the first commit after a place in the backlog and the sum of the changes, or None."""
@@ -112,14 +129,14 @@ class Backlog:
         """Drop the oldest changes before a place, except the newest one, until `rows` solutions are left."""
         count = 0
         # the newest stays: readers that are up to date need it
-        while count < len(self._entries) - 1 and self._entries[count].start < before and self.rows > rows:
+        while count < len(self._entries) - 1 and self._entries[count].end <= before and self.rows > rows:
             self.rows -= len(self._entries[count].net)
             count += 1
         del self._entries[:count]
 
     def _compact(self, count: int, places: Collection[int]) -> None:
         """Merge the oldest changes between clients' places; drop those before all places."""
-        kept = set(places)
+        kept = {entry.start for entry in map(self._after, places) if entry is not None}
         merged: list[list[_Entry]] = []
         for entry in self._entries[:count]:
             if entry.start in kept:
@@ -130,18 +147,23 @@ class Backlog:
         self.rows = sum(len(entry.net) for entry in self._entries)
 
     def _index(self, place: int) -> int:
-        """Return the number of changes before a place."""
-        return bisect_left(self._entries, place, key=_start)
+        """Return the number of changes up to a place."""
+        return bisect_right(self._entries, place, key=_end)
+
+    def _after(self, place: int) -> _Entry | None:
+        """Return the first change after a place."""
+        index = self._index(place)
+        return self._entries[index] if index < len(self._entries) else None
 
 
-def _start(entry: _Entry) -> int:
-    return entry.start
+def _end(entry: _Entry) -> int:
+    return entry.end
 
 
 def _sum(entries: list[_Entry]) -> _Entry:
     if len(entries) == 1:
         return entries[0]
-    return _Entry(entries[0].start, entries[0].first, _net(entry.net for entry in entries))
+    return _Entry(entries[0].start, entries[0].first, entries[-1].end, _net(entry.net for entry in entries))
 
 
 def _net(weights: Iterable[Mapping[str, int]]) -> Weights:

@@ -67,14 +67,19 @@ class Follower:
     __slots__ = ("_ask", "_log", "_waiting", "cut", "reader")
 
     def __init__(
-        self, log: EventLog, ask: Callable[[Callable[[], None]], object], last: str | None = None
+        self,
+        log: EventLog,
+        ask: Callable[[Callable[[], None]], object],
+        last: str | None = None,
+        *,
+        reached: int = 0,
     ) -> None:
         self.cut: Callable[[], object] = self.stop
         """Ends the client's connection at once, also while the client reads nothing."""
         self._log = log
         self._ask = ask
         self._waiting: asyncio.Future[None] | None = None
-        self.reader = log.join(last)
+        self.reader = log.join(last, reached=reached)
 
     @property
     def is_over(self) -> bool:
@@ -134,9 +139,9 @@ class Followers:
         return len(self._followers)
 
     @contextmanager
-    def follow(self, last: str | None = None) -> Iterator[Follower]:
-        """Follow the log from the event `last` on, inside the block."""
-        follower = Follower(self._log, self._pace.ask, last)
+    def follow(self, last: str | None = None, *, reached: int = 0) -> Iterator[Follower]:
+        """Follow the log from the event `last` on, inside the block; `reached` as in `EventLog.join`."""
+        follower = Follower(self._log, self._pace.ask, last, reached=reached)
         self._followers.add(follower)
         try:
             yield follower
