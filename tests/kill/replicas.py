@@ -26,8 +26,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kill.updates import History
 from support.nginx import Proxy
+
+from kill.updates import History
 from support.served import Served
 
 __all__ = ["Outcome", "run"]

@@ -18,7 +18,7 @@ from rdflive.errors import RdfliveError
 from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import Address, HttpFault, RetryPace
 from rdflive.server.primary import Place, Primary
-from rdflive.server.replica import REPLICA, Replica, kept_place, keep_place
+from rdflive.server.replica import REPLICA, Replica, keep_place, kept_place
 
 __all__ = ["address_of_primary", "end_following", "open_replica"]
 
@@ -62,8 +62,8 @@ def end_following(dataset: rdflib.Dataset) -> None:
     kept = target.kept(REPLICA)
     if _LOADING in kept:
         raise RdfliveError(
-            f"the store has part of the snapshot of {kept[_LOADING]}: give --follow to complete it, or remove "
-            "the folder"
+            f"the store has part of the snapshot of {kept[_LOADING]}: complete it by --follow, or remove the "
+            "folder"
         )
     if kept:
         target.write((), (), REPLICA, dict.fromkeys(kept))

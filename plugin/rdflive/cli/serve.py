@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; errors of the command are raised before the load."""
     check_fork()
     with needing_server("serving"):
+        from rdflive.cli.replica import address_of_primary, end_following, open_replica
         from rdflive.server import service as server
         from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app

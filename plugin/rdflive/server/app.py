@@ -32,6 +32,7 @@ from rdflive.server.gate import AccessGate
 from rdflive.server.graph_store.protocol import read_graph
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
+from rdflive.server.replica import Replica
 from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
@@ -58,6 +59,7 @@ def make_app(
     use_shapes: Nodes = None,
     rules: Rules | None = None,
     history: History | None = None,
+    replica: Replica | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -69,6 +71,7 @@ def make_app(
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
     `entailment=rules`. `history` numbers the commits for the ids of
     events; a replica has that of its primary.
+    `replica` follows a primary; then updates are refused with 403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -91,7 +94,7 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, history)
+    service = Service(dataset, limits or Limits(), scratch, validation, program, history, replica)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -169,6 +172,9 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
     async def guarded(request: Request) -> Response:
         client: Client = request.state.client
         client.need(right)
+        service: Service = request.app.state.service
+        if right == "update":
+            service.check_writable()
         return await endpoint(request)
 
     return guarded
@@ -178,7 +184,8 @@ async def _health(request: Request) -> Response:
     """Respond that the server runs, with the state of its feed; any client may read this."""
     service: Service = request.app.state.service
     feed = {} if service.feed is None else {"feed": service.feed}
-    return JSONResponse({"status": "ok", **feed})
+    replica = {} if service.replica is None else {"replica": service.replica.lag._asdict()}
+    return JSONResponse({"status": "ok", **feed, **replica})
 
 
 async def _metrics(request: Request) -> Response:

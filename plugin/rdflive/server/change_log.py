@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -113,9 +113,7 @@ class CommitLog:
 
     def place(self, name: str) -> int:
         """Return the number of the commit with an id; raise `Problem` 410 if later commits are gone."""
-        with self._lock:
-            if self._epoch != self.history.epoch:
-                self._begin(self.history.number)
+        self.renew()
         sequence = self.history.place(name)
         if sequence is None:
             raise _gone(f"{name!r} is not an id of this log")
@@ -123,12 +121,50 @@ class CommitLog:
             raise _gone(f"the commits after {name!r} are no longer kept")
         return sequence
 
-    def behind(self, place: int | None) -> list[Commit]:
-        """Return the commits after a place, or all kept ones; raise `Problem` 410 if some are gone."""
+    @property
+    def epoch(self) -> str:
+        """The history of the commits."""
+        return self._epoch
+
+    @property
+    def oldest(self) -> int:
+        """The place before the oldest kept commit."""
+        return self._oldest
+
+    def renew(self) -> None:
+        """Begin again if the dataset has another history, and end all waits."""
+        with self._lock:
+            if self._epoch != self.history.epoch:
+                self._begin(self.history.number)
+                self._wake()
+
+    def prepend(self, commits: Iterable[tuple[int, str]]) -> None:
+        """Put older commits, by number and text, before the others, as many as the log may keep.
+
+        They are ignored unless they end where the log begins.
+        """
+        with self._lock:
+            for number, text in sorted(commits, reverse=True):
+                size = len(text)
+                if (
+                    number != self._oldest
+                    or len(self._commits) >= self._most[0]
+                    or self._size > self._most[1]
+                ):
+                    return
+                self._commits.appendleft(Commit(number, size, text))
+                self._size += size
+                self._oldest = number - 1
+
+    def behind(self, place: int | None, epoch: str | None = None) -> list[Commit]:
+        """Return the commits after a place, or all kept ones; raise `Problem` 410 if some are gone.
+
+        `epoch` is the history of the place, by default the present one.
+        """
         with self._lock:
             if place is None:
                 return list(self._commits)
-            if place < self._oldest:
+            if place < self._oldest or epoch not in (None, self._epoch):
                 raise _gone(f"the commits after {self.id(place)!r} are no longer kept")
             # from the end: followers are near it, and there may be ten thousand commits
             newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))

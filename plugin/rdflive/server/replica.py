@@ -47,8 +47,10 @@ class Replica:
 
     The dataset must be that of `place`, a state of the primary. `older` are the numbers and patches of
     commits up to it, for clients that come with older ids. `scratch` is the folder of a store on disk, where
-    the place is kept with the data and snapshots have room. While the primary is away, the replica tries again at a pace; if it cannot continue from its place,
-    it takes the primary's snapshot in one commit.
+    the place is kept with the data and snapshots have room.
+
+    While the primary is away, the replica tries again at a pace. If it cannot continue from its place, it
+    takes the primary's snapshot in one commit.
     """
 
     def __init__(
@@ -101,19 +103,18 @@ class Replica:
         tries = 0
         closed = self.primary.closed
         while not closed.is_set():
-            number, resyncs = self.history.number, self.resyncs
+            before = self.history.number, self.history.epoch
             fault = self._follow()
             self.is_connected = False
             if closed.is_set():
                 return
-            has_gone_on = self.history.number > number and self.resyncs == resyncs
-            tries = 1 if has_gone_on else tries + 1
-            if tries == 1:
+            tries = tries + 1 if before == (self.history.number, self.history.epoch) else 1
+            if tries == 1 and fault is not None:
                 log.warning("%s: %s; this replica goes on serving, and tries again", self.primary.url, fault)
             closed.wait(_PACE.pause(tries, getattr(fault, "retry_after", 0.0)))
 
-    def _follow(self) -> Exception:
-        """Follow until the connection ends; return the reason."""
+    def _follow(self) -> Exception | None:
+        """Follow until the connection ends; return the reason, or None after a snapshot."""
         try:
             for commit in self.primary.follow(Place(self.history.number, self.history.epoch)):
                 self._take(commit)
@@ -148,8 +149,8 @@ class Replica:
         if not has_changed:
             raise ResyncNeeded(self.primary.url, f"commit {place} changes nothing here, so the data differ")
 
-    def _resync(self, need: ResyncNeeded) -> Exception:
-        """Replace the data by the primary's snapshot in one commit; return the need or a failure."""
+    def _resync(self, need: ResyncNeeded) -> Exception | None:
+        """Replace the data by the primary's snapshot in one commit; return a failure or None."""
         try:
             with TemporaryDirectory(dir=self._scratch) as folder:
                 file = Path(folder) / "snapshot.nq"
@@ -159,14 +160,15 @@ class Replica:
             self._replace(quads, place)
         except (HttpFault, RdfliveError, OSError, ValueError) as error:
             return error
-        return RdfliveError(f"{need.reason}; this replica has taken its snapshot {place}")
+        log.warning("%s: %s; this replica has taken its snapshot %s", self.primary.url, need.reason, place)
+        return None
 
     def _replace(self, quads: list[Any], place: Place) -> None:
         is_other = place.epoch != self.history.epoch
         with manager.locked(self._store), self.history.numbering(place.sequence, epoch=place.epoch):
             self._target.replace(quads, REPLICA, self._kept(place))
         self.resyncs += 1
-        self._announced = place.sequence
+        self._announced, self._equal_at = place.sequence, time.monotonic()
         if is_other:
             self._on_history()
 

@@ -18,8 +18,10 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
 from rdflive.server.change_log import CommitLog
+from rdflive.server.failures import Problem
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
+from rdflive.server.replica import Replica
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
@@ -67,11 +69,14 @@ class Service:
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
         history: History | None = None,
+        replica: Replica | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, `rules` are those of `entailment=rules`, and `history`
-        numbers the commits (by default one of its own for each `running`).
+        the validation that clients may follow, `rules` are those of `entailment=rules`, `history`
+        numbers the commits (by default one of its own for each `running`), and `replica` follows a primary,
+        whose history it has.
         """
+        self.replica = replica
         self.validation = validation
         self.rules = rules
         self.dataset = dataset
@@ -79,7 +84,7 @@ class Service:
         self.metrics = Metrics()
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
-        self._history = history
+        self._history = history if replica is None else replica.history
 
     @property
     def capture(self) -> Capture:
@@ -90,6 +95,11 @@ class Service:
     def history(self) -> History:
         """The numbers of the commits, from which all ids of events are made."""
         return self.changes.history
+
+    def check_writable(self) -> None:
+        """Raise `Problem` 403 on a replica, which takes changes from its primary only."""
+        if self.replica is not None:
+            raise Problem(403, f"this server is a replica: send updates to {self.replica.primary.url}")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -102,9 +112,14 @@ class Service:
         self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
+        if self.replica is not None:
+            self.metrics.watch_replica(self.replica)
         try:
             if self.validation is not None:
                 await self.topics.validate(self.validation)
+            if self.replica is not None:
+                self.changes.prepend(self.replica.older)
+                self.replica.start(self._renumber)
             self.is_running = True
             yield
         finally:
@@ -118,8 +133,16 @@ class Service:
         """End all streams, and wait for updates; queries may still finish. May be repeated."""
         async with self._stopping:  # a second call must wait for the first
             await self.threads.stop_writing()  # first, so that clients receive their changes
+            if self.replica is not None:
+                await self.threads.work(self.replica.close)
             await self.topics.close()
             await self.threads.work(self.changes.close)
+
+    def _renumber(self) -> None:
+        """Let clients begin again, as the replica has taken over another history of its primary."""
+        self.changes.renew()
+        for topic in tuple(self.topics):
+            topic.log.renumber()
 
 
 def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> AsgiServer:

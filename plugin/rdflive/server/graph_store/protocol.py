@@ -22,11 +22,10 @@ async def read_graph(request: Request) -> Response:
     target = read_target(request)
     accept = ", ".join(request.headers.getlist("accept"))
     dump = DumpGraph(target.graph, accept, service.limits.query_seconds)
-    changes = service.changes
-    # a commit without changes of quads has a number, but is not in the log
+    history = service.history
     return StateResponse(
         service.children,
         request.state.client.name,
         dump,
-        lambda sequence: changes.id(min(sequence, changes.last)),
+        history.id_of,
     )
