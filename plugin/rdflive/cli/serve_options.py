@@ -156,7 +156,7 @@ def _check_replica(args: argparse.Namespace) -> None:
     """Refuse what would change a replica otherwise than its primary."""
     if args.changes is not None:
         raise RdfliveError(
-            "--follow URL makes a replica, which has no --changes; --follow alone takes no URL"
+            "--follow URL makes a replica, which has no --changes; with --changes, --follow takes no URL"
         )
     if args.guard:
         raise RdfliveError("--guard is for the primary: a replica takes every commit of it")
@@ -168,7 +168,7 @@ def _check_replica(args: argparse.Namespace) -> None:
     for option in ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace"):
         if getattr(args, option):
             raise RdfliveError(
-                f"--{option.replace('_', '-')} goes with --changes FILE, not with --follow URL"
+                f"--{option.replace('_', '-')} is for --changes FILE, not for --follow URL"
             )
     if args.store_path is not None and args.store == "memory":
         raise RdfliveError("--store-path is an Oxigraph store: leave --store memory out")

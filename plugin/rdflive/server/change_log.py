@@ -145,12 +145,8 @@ class CommitLog:
         """
         with self._lock:
             for number, text in sorted(commits, reverse=True):
-                size = len(text)
-                if (
-                    number != self._oldest
-                    or len(self._commits) >= self._most[0]
-                    or self._size > self._most[1]
-                ):
+                size, (entries, most) = len(text), self._most
+                if number != self._oldest or len(self._commits) == entries or self._size + size > most:
                     return
                 self._commits.appendleft(Commit(number, size, text))
                 self._size += size
