@@ -16,8 +16,10 @@ from rdflive.asgi.addresses import listen
 from rdflive.entail.rules import Rules
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from rdflive.store.history import History
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ def serving(
     allow_origins: Iterable[str] = (),
     rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
+    history: History | None = None,
+    replica: Replica | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -59,6 +63,8 @@ def serving(
         scratch=scratch,
         shapes=shapes,
         rules=rules,
+        history=history,
+        replica=replica,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

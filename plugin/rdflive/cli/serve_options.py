@@ -167,9 +167,7 @@ def _check_replica(args: argparse.Namespace) -> None:
         )
     for option in ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace"):
         if getattr(args, option):
-            raise RdfliveError(
-                f"--{option.replace('_', '-')} is for --changes FILE, not for --follow URL"
-            )
+            raise RdfliveError(f"--{option.replace('_', '-')} is for --changes FILE, not for --follow URL")
     if args.store_path is not None and args.store == "memory":
         raise RdfliveError("--store-path is an Oxigraph store: leave --store memory out")
 

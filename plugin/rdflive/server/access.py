@@ -54,7 +54,8 @@ class Access:
     """Finds the client of a request. Without `tokens` every client has all rights.
 
     `host` is the name that the server listens on. On a loopback address without tokens a request must name
-    the machine itself, against DNS rebinding. `origins` are those of other sites whose pages may use the server.
+    the machine itself, against DNS rebinding. `origins` are those of other sites whose pages may use the
+    server.
     """
 
     def __init__(self, tokens: Mapping[str, Client] | None, host: str, origins: Iterable[str] = ()) -> None:

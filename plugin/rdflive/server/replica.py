@@ -155,6 +155,9 @@ class Replica:
             with TemporaryDirectory(dir=self._scratch) as folder:
                 file = Path(folder) / "snapshot.nq"
                 place = self.primary.snapshot(file)
+                if place.epoch == self.history.epoch and place.sequence < self.history.number:
+                    # another replica, which is behind: its commits will come
+                    return HttpFault(f"its snapshot {place} is older than the data of this replica")
                 with open_lines(str(file)) as lines:
                     quads = list(read_nquads(lines, self.primary.url))
             self._replace(quads, place)
