@@ -8,10 +8,12 @@ from typing import Any
 
 import rdflib
 
-from rdflive.cli.replica import open_replica
+from rdflive.cli.replica import begin_following
 from rdflive.feeds import to_lines
 from rdflive.feeds.event_stream import StreamEvent, read_events
 from rdflive.http import Address
+from rdflive.server.primary import Primary
+from rdflive.server.replica import Replica
 from support.protocol import asked
 from support.serving import Serving, serving
 from support.waiting import until
@@ -25,8 +27,9 @@ def replica_of(
 ) -> Iterator[Serving]:
     """Serve a replica of the server at a URL, by default in memory on Oxigraph."""
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
-    replica = open_replica(dataset, Address.parse(primary, None), store_path)
-    with serving(dataset, replica=replica, **options) as served:
+    source = Primary(Address.parse(primary, None))
+    place = begin_following(dataset, source, store_path)
+    with serving(dataset, replica=Replica(dataset, source, place, folder=store_path), **options) as served:
         yield served
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,9 +17,9 @@ from rdflive.errors import RdfliveError
 from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import Address, HttpFault, RetryPace
 from rdflive.server.primary import Place, Primary
-from rdflive.server.replica import REPLICA, Replica, keep_place, kept_place
+from rdflive.server.replica import REPLICA, keep_place, kept_place
 
-__all__ = ["address_of_primary", "end_following", "open_replica"]
+__all__ = ["address_of_primary", "begin_following", "end_following"]
 
 _LOADING: Final = "loading"
 _PACE: Final = RetryPace()
@@ -38,26 +37,28 @@ def address_of_primary(args: argparse.Namespace) -> Address:
         raise RdfliveError(f"--follow: {reason}") from error
 
 
-def open_replica(dataset: rdflib.Dataset, address: Address, store_path: str | None) -> Replica:
-    """Return the replica in a dataset, after its first snapshot; wait for a primary that cannot be reached.
+def begin_following(
+    dataset: rdflib.Dataset, primary: Primary, store_path: str | None, *, is_known: bool = True
+) -> Place:
+    """Return the place of the primary that a dataset has, after the first snapshot if it has none.
 
-    A store on disk with a place of the primary goes on from there, also while the primary is away. Raises
-    `RdfliveError` for a store with other data, and for a primary that refuses.
+    A store on disk has its place from the run before; `is_known` is False if other programs may have changed
+    it since, so that it needs a snapshot. Waits for a primary that cannot be reached. Raises `RdfliveError`
+    for a store with other data, and for a primary that refuses.
     """
-    primary = Primary(address)
-    scratch = None if store_path is None else Path(os.path.realpath(store_path)).parent
-    place = None if store_path is None else kept_place(dataset)
-    if place is None:
-        place = _fill(dataset, primary, scratch)
-    older: list[tuple[int, str]] = []
-    # without them, clients with older ids have to read the whole answer again
-    with suppress(HttpFault, RdfliveError):
-        older = list(primary.kept(place))
-    return Replica(dataset, primary, place, older=older, scratch=scratch)
+    if store_path is None:
+        return _fill(dataset, primary, None)
+    place = kept_place(dataset)
+    if place is None or not is_known:
+        return _fill(dataset, primary, Path(os.path.realpath(store_path)).parent)
+    return place
 
 
-def end_following(dataset: rdflib.Dataset) -> None:
-    """Make a store on disk that was a replica one with data of its own, as it may now change by itself."""
+def end_following(dataset: rdflib.Dataset) -> bool:
+    """Make a store that was a replica one with data of its own, which may change by itself from now on.
+
+    Return False for a store that was none.
+    """
     target = GraphTarget(dataset)
     kept = target.kept(REPLICA)
     if _LOADING in kept:
@@ -67,13 +68,14 @@ def end_following(dataset: rdflib.Dataset) -> None:
         )
     if kept:
         target.write((), (), REPLICA, dict.fromkeys(kept))
+    return bool(kept)
 
 
 def _fill(dataset: rdflib.Dataset, primary: Primary, scratch: Path | None) -> Place:
     """Load the primary's snapshot; a store on disk is marked until it is complete."""
     target = GraphTarget(dataset)
     is_empty = next(dataset.quads(), None) is None
-    if not is_empty and _LOADING not in target.kept(REPLICA):
+    if not is_empty and not target.kept(REPLICA):
         raise RdfliveError(
             "--follow: the store has data of its own, which a replica would replace; name a new folder with "
             "--store-path"

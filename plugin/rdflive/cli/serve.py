@@ -9,7 +9,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -26,6 +26,7 @@ from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
 from rdflive.model import rows_unread
+from rdflive.store.stored_log import StoredLog, session_of
 
 if TYPE_CHECKING:
     from rdflive.server.service import Service
@@ -42,10 +43,13 @@ def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; errors of the command are raised before the load."""
     check_fork()
     with needing_server("serving"):
-        from rdflive.cli.replica import address_of_primary, end_following, open_replica
+        from rdflive.cli.replica import address_of_primary, begin_following, end_following
         from rdflive.server import service as server
         from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app
+        from rdflive.server.durable import writing_ahead
+        from rdflive.server.primary import Primary
+        from rdflive.server.replica import Replica
         from rdflive.server.settings import Limits
     check_serve_options(args)
     host, port = args.listen
@@ -61,26 +65,35 @@ def run(args: argparse.Namespace) -> None:
     rules = checked_rules(args)
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
-    primary = address_of_primary(args) if is_replica(args) else None
+    primary = Primary(address_of_primary(args)) if is_replica(args) else None
     validated = selected(args)
     shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
     # before the load, which may take long: the port may be in use
     with listening_on(host, port):
         listener = listen(host, port)
-    with listener, opened(args.store, args.store_path, union=args.union) as dataset:
+    log, before = _log(args)
+    with listener, opened(args.store, args.store_path, union=args.union) as dataset, ExitStack() as ending:
+        if log is not None:
+            log.open(before)
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
-        replica = None
-        is_new = False
+        replica, is_new, history = None, False, None
         if primary is not None:
-            replica = open_replica(dataset, primary, args.store_path)
+            # another program may have changed a store whose log is not known
+            is_known = log is None or log.epoch != ""
+            place = begin_following(dataset, primary, args.store_path, is_known=is_known)
         else:
             is_new = load_once(
                 dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
             )
-            if args.store_path is not None:
-                end_following(dataset)
+            has_followed = args.store_path is not None and end_following(dataset)
+            if log is not None and (has_followed or (is_new and paths)):
+                log.epoch = ""  # the log has none of the loaded data, and a former replica is on its own
+        if log is not None:
+            history = ending.enter_context(writing_ahead(dataset, log))
+        if primary is not None:
+            replica = Replica(dataset, primary, place, history=history, folder=args.store_path)
         scratch = _scratch(args.store_path)
         app = make_app(
             dataset,
@@ -92,6 +105,8 @@ def run(args: argparse.Namespace) -> None:
             shapes=shapes,
             rules=rules or None,
             replica=replica,
+            history=history,
+            stored=log,
             **validated,
         )
         if replica is None and next(dataset.quads(), None) is None:
@@ -134,6 +149,20 @@ def _check_certificate(certificate: str, key: str | None) -> None:
 def _scratch(store_path: str | None) -> Path | None:
     """Return the folder of checkpoints, beside the store, where they can share its files."""
     return None if store_path is None else Path(os.path.realpath(store_path) + ".rdflive-queries")
+
+
+def _log(args: argparse.Namespace) -> tuple[StoredLog | None, str]:
+    """Return the change log of a store on disk, and what identifies its last opening."""
+    if args.store_path is None or not args.change_log_bytes:
+        return None, ""
+    path = os.path.realpath(args.store_path)
+    log = StoredLog(
+        Path(f"{path}.rdflive-log"),
+        Path(path),
+        size=args.change_log_bytes,
+        seconds=args.change_log_hours * 3600,
+    )
+    return log, session_of(Path(path))
 
 
 def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:

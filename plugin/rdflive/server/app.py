@@ -40,6 +40,7 @@ from rdflive.server.subscribing import describe_topic, explain_query, list_topic
 from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import show_vocabulary
 from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 __all__ = ["make_app"]
 
@@ -60,6 +61,7 @@ def make_app(
     rules: Rules | None = None,
     history: History | None = None,
     replica: Replica | None = None,
+    stored: StoredLog | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -70,8 +72,8 @@ def make_app(
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
     `entailment=rules`. `history` numbers the commits for the ids of
-    events; a replica has that of its primary.
-    `replica` follows a primary; then updates are refused with 403.
+    events; a replica has that of its primary. `stored` is the change log of a store on disk, whose history
+    that is then. `replica` follows a primary; then updates are refused with 403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -94,7 +96,7 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, history, replica)
+    service = Service(dataset, limits or Limits(), scratch, validation, program, history, replica, stored)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -21,7 +21,7 @@ from rdflive.plugins import manager
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.server.failures import Problem
 from rdflive.sinks.sink import to_rdflib
-from rdflive.store.history import History
+from rdflive.store import Durable, History, LogGapError, StoredLog
 
 __all__ = ["Commit", "CommitLog"]
 
@@ -40,8 +40,8 @@ class Commit:
     sequence: int
     size: int
     """Estimated size in bytes."""
-    content: Batch | str
-    """The captured batch, or its transaction."""
+    content: Batch | str | bytes
+    """The captured batch, its transaction, or its entry in the log on disk."""
 
 
 class CommitLog:
@@ -69,12 +69,17 @@ class CommitLog:
         self,
         dataset: rdflib.Dataset,
         history: History | None = None,
+        stored: StoredLog | None = None,
         *,
         entries: int = 10_000,
         size: int = 16 << 20,
     ) -> None:
-        """Log the commits from now on; `history` numbers them, by default a new one."""
+        """Log the commits from now on; `history` numbers them, by default a new one.
+
+        With the log on disk of the store (`stored`) followers may also come back to older commits.
+        """
         self._store = manager.store_of(dataset)
+        self.stored = stored
         self._most = entries, size
         self._lock = threading.Lock()
         self._commits: deque[Commit] = deque()
@@ -93,7 +98,9 @@ class CommitLog:
                 manager.unregister_plugin(self)
                 raise
             capture = adapter.capture
-            self.history = capture.history = history or History(sequence=capture.sequence)
+            self.history = history or History(sequence=capture.sequence)
+            self._owns_history = capture.history is None
+            capture.history = self.history
             self._epoch = self.history.epoch
             self._oldest = self._sequence = self.history.number
 
@@ -101,6 +108,14 @@ class CommitLog:
     def last(self) -> int:
         """The number of the last commit."""
         return self._sequence
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest commit that a follower can come back to."""
+        with self._lock:
+            stored = self.stored
+            is_one = stored is not None and stored.epoch == self._epoch
+            return min(self._oldest, stored.oldest) if stored is not None and is_one else self._oldest
 
     def id(self, sequence: int) -> str:
         """Return the id of a commit."""
@@ -117,7 +132,7 @@ class CommitLog:
         sequence = self.history.place(name)
         if sequence is None:
             raise _gone(f"{name!r} is not an id of this log")
-        if not self._oldest <= sequence <= self._sequence:
+        if not self.oldest <= sequence <= self._sequence:
             raise _gone(f"the commits after {name!r} are no longer kept")
         return sequence
 
@@ -127,9 +142,9 @@ class CommitLog:
         return self._epoch
 
     @property
-    def oldest(self) -> int:
-        """The place before the oldest kept commit."""
-        return self._oldest
+    def start(self) -> int:
+        """The place before the last commits, as many as are kept in memory at most."""
+        return max(self.oldest, self._sequence - self._most[0])
 
     def renew(self) -> None:
         """Begin again if the dataset has another history, and end all waits."""
@@ -153,18 +168,40 @@ class CommitLog:
                 self._oldest = number - 1
 
     def behind(self, place: int | None, epoch: str | None = None) -> list[Commit]:
-        """Return the commits after a place, or all kept ones; raise `Problem` 410 if some are gone.
+        """Return the commits after a place, or all in memory; raise `Problem` 410 if some are gone.
 
-        `epoch` is the history of the place, by default the present one.
+        `epoch` is the history of the place, by default the present one. From the log on disk it returns only
+        the first commits, of about as many bytes as are kept in memory.
         """
         with self._lock:
             if place is None:
                 return list(self._commits)
-            if place < self._oldest or epoch not in (None, self._epoch):
+            if epoch not in (None, self._epoch):
+                raise _gone(f"the commits after {place}-{epoch} are no longer kept")
+            oldest, last = self._oldest, self._sequence
+        if place < oldest:
+            return self._behind_stored(place, last)
+        with self._lock:
+            if place < self._oldest:
                 raise _gone(f"the commits after {self.id(place)!r} are no longer kept")
             # from the end: followers are near it, and there may be ten thousand commits
             newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))
         return newer[::-1]
+
+    def _behind_stored(self, place: int, last: int) -> list[Commit]:
+        found: list[Commit] = []
+        size = 0
+        try:
+            if self.stored is None or place < self.oldest:
+                raise LogGapError
+            for number, content in self.stored.since(place, last):
+                found.append(Commit(number, len(content), content))
+                size += len(content)
+                if size > self._most[1]:
+                    break
+        except LogGapError as error:
+            raise _gone(f"the commits after {self.id(place)!r} are no longer kept") from error
+        return found
 
     def text(self, commit: Commit) -> str:
         """Return a commit as RDF Patch; discard one that cannot be written, and raise `Problem` 410.
@@ -172,6 +209,8 @@ class CommitLog:
         Takes long for a large commit.
         """
         content = commit.content
+        if isinstance(content, bytes):
+            content = self._read(commit.sequence, content)
         if isinstance(content, Batch):
             try:
                 content = encode_rdf_patch(_lower_case(to_feed(self._store, content)))
@@ -183,6 +222,12 @@ class CommitLog:
                 ) from error
             commit.content = content
         return content
+
+    def _read(self, number: int, content: bytes) -> Batch:
+        with manager.locked(self._store) as adapter:
+            assert isinstance(adapter, Durable)  # noqa: S101 - only such a store has the log
+            changes = adapter.read_changes(content)
+        return Batch(tuple(Change(sign, Quad(*quad)) for quad, sign in changes.items()), number)
 
     async def wait(self, place: int, timeout: float) -> bool:
         """Wait for a commit after a place, or for `close`; return False after `timeout` seconds."""
@@ -223,8 +268,9 @@ class CommitLog:
             self._wake()
         manager.unregister_plugin(self)
         self._subscription.close()
-        with manager.locked(self._store) as adapter:
-            adapter.capture.history = None
+        if self._owns_history:
+            with manager.locked(self._store) as adapter:
+                adapter.capture.history = None
 
     @hookimpl
     def rdflive_batch(self, store: Any, batch: Batch) -> None:

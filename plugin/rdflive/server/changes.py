@@ -23,7 +23,7 @@ __all__ = ["changes"]
 
 RDF_PATCH: Final = "application/rdf-patch"
 _START: Final = "start"
-"""In place of an id: the oldest place from which the log goes on."""
+"""In place of an id: the place before the last commits."""
 _TOGETHER: Final = 1000
 """Commits of a document that are sent together."""
 _PIECE: Final = 1 << 18
@@ -34,7 +34,7 @@ async def changes(request: Request) -> Response:
     """Respond with the log: a stream of events if `Accept` names that type, else a document of RDF Patch.
 
     `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen; `start`
-    is the oldest place from which the log goes on. If later commits are gone, a stream sends `resync`, and a
+    is a place up to 10,000 commits back. If later commits are gone, a stream sends `resync`, and a
     document is refused with 410. An event `behind` has the number of the last commit in the log, if the
     events after it do not come to it yet.
     """
@@ -93,7 +93,7 @@ async def _events(log: CommitLog, since: str | None) -> AsyncIterator[str]:
     resync = ""
     try:
         # a stream is not refused: the client receives `resync`, and follows from here on
-        place = place if since is None else log.oldest if since == _START else log.place(since)
+        place = place if since is None else log.start if since == _START else log.place(since)
     except Problem as problem:
         resync = _resync(problem)
     yield f"{resync}id: {log.id(place)}\n\n"

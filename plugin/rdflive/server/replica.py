@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -18,7 +19,7 @@ from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import HttpFault, RetryPace
 from rdflive.plugins import manager
 from rdflive.server.primary import Place, Primary, PrimaryCommit
-from rdflive.store.history import History
+from rdflive.store import Adapter, History
 
 __all__ = ["REPLICA", "Lag", "Replica", "keep_place", "kept_place"]
 
@@ -45,9 +46,9 @@ class Lag(NamedTuple):
 class Replica:
     """Follows the change log of a primary in a thread, between `start` and `close`.
 
-    The dataset must be that of `place`, a state of the primary. `older` are the numbers and patches of
-    commits up to it, for clients that come with older ids. `scratch` is the folder of a store on disk, where
-    the place is kept with the data and snapshots have room.
+    The dataset must be that of `place`, a state of the primary. `history` is that of a store with a change
+    log; it becomes that of the primary. `folder` is a store on disk, which keeps the place with the data, and
+    beside which snapshots have room.
 
     While the primary is away, the replica tries again at a pace. If it cannot continue from its place, it
     takes the primary's snapshot in one commit.
@@ -59,12 +60,11 @@ class Replica:
         primary: Primary,
         place: Place,
         *,
-        older: Iterable[tuple[int, str]] = (),
-        scratch: Path | None = None,
+        history: History | None = None,
+        folder: str | None = None,
     ) -> None:
         self.primary = primary
-        self.older = tuple(older)
-        self.history = History(place.epoch, number=place.sequence)
+        self.history = history or History(place.epoch, number=place.sequence)
         """The primary's numbers, which this replica's ids have too."""
         self.is_connected = False
         """True while the primary's log is followed."""
@@ -74,7 +74,10 @@ class Replica:
         self._store: Any = manager.store_of(dataset)
         # imports the store's adapter here and not in the thread; see `cli.serve`
         self._target = GraphTarget(dataset)
-        self._scratch = scratch
+        self._scratch = None if folder is None else Path(os.path.realpath(folder)).parent
+        if place != (self.history.number, self.history.epoch):
+            with manager.locked(self._store) as adapter:
+                self._jump(adapter, place)
         self._announced = place.sequence
         self._equal_at = time.monotonic()
         self._on_history: Callable[[], object] = lambda: None
@@ -86,6 +89,16 @@ class Replica:
         commits = max(0, self._announced - self.history.number)
         is_equal = self.is_connected and not commits
         return Lag(commits, 0.0 if is_equal else time.monotonic() - self._equal_at)
+
+    def older(self) -> list[tuple[int, str]]:
+        """Return the number and the patch of the last commits up to this state, as far as the primary answers.
+
+        Clients that come with older ids need them.
+        """
+        try:
+            return list(self.primary.kept(Place(self.history.number, self.history.epoch)))
+        except (HttpFault, RdfliveError):
+            return []
 
     def start(self, on_history: Callable[[], object]) -> None:
         """Follow from now on; `on_history` is called after the change to another history."""
@@ -168,12 +181,20 @@ class Replica:
 
     def _replace(self, quads: list[Any], place: Place) -> None:
         is_other = place.epoch != self.history.epoch
-        with manager.locked(self._store), self.history.numbering(place.sequence, epoch=place.epoch):
-            self._target.replace(quads, REPLICA, self._kept(place))
+        with manager.locked(self._store) as adapter:
+            with self.history.numbering(place.sequence, epoch=place.epoch):
+                self._target.replace(quads, REPLICA, self._kept(place))
+            self._jump(adapter, place)
         self.resyncs += 1
         self._announced, self._equal_at = place.sequence, time.monotonic()
         if is_other:
             self._on_history()
+
+    def _jump(self, adapter: Adapter, place: Place) -> None:
+        """Begin the numbers, and the log of a store on disk, at a place; called under the lock."""
+        with self.history.numbering(place.sequence, epoch=place.epoch):
+            if adapter.capture.ahead is not None:
+                adapter.capture.ahead.tear()
 
     def _kept(self, place: Place) -> dict[str, str]:
         return {} if self._scratch is None else _texts(place)

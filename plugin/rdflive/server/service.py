@@ -28,6 +28,7 @@ from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
 from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
     import resource
@@ -70,11 +71,12 @@ class Service:
         rules: Program | None = None,
         history: History | None = None,
         replica: Replica | None = None,
+        stored: StoredLog | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
         the validation that clients may follow, `rules` are those of `entailment=rules`, `history`
-        numbers the commits (by default one of its own for each `running`), and `replica` follows a primary,
-        whose history it has.
+        numbers the commits (by default one of its own for each `running`), which `stored` has on disk, and
+        `replica` follows a primary, whose history it has.
         """
         self.replica = replica
         self.validation = validation
@@ -85,6 +87,7 @@ class Service:
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
         self._history = history if replica is None else replica.history
+        self._stored = stored
 
     @property
     def capture(self) -> Capture:
@@ -108,7 +111,7 @@ class Service:
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
-        self.changes = CommitLog(dataset, self._history)
+        self.changes = CommitLog(dataset, self._history, self._stored)
         self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
@@ -118,7 +121,7 @@ class Service:
             if self.validation is not None:
                 await self.topics.validate(self.validation)
             if self.replica is not None:
-                self.changes.prepend(self.replica.older)
+                self.changes.prepend(await threads.work(self.replica.older))
                 self.replica.start(self._renumber)
             self.is_running = True
             yield

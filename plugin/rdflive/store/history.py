@@ -67,9 +67,14 @@ class History:
         match = _ID.fullmatch(name)
         return None if match is None or match[2] != self.epoch else int(match[1])
 
+    @property
+    def coming(self) -> int:
+        """The number of the next commit."""
+        return self.number + 1 if self._next is None else self._next
+
     def commit(self, sequence: int) -> int:
         """Number the commit with a sequence; called under the store's lock."""
-        number = self.number + 1 if self._next is None else self._next
+        number = self.coming
         with self._lock:
             run = self._runs[-1]
             if sequence == run.last + 1 and number == self.number + 1 and self.epoch == run.epoch:
