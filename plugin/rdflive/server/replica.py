@@ -91,7 +91,7 @@ class Replica:
         return Lag(commits, 0.0 if is_equal else time.monotonic() - self._equal_at)
 
     def older(self) -> list[tuple[int, str]]:
-        """Return the number and the patch of the last commits up to this state, as far as the primary answers.
+        """Return the numbers and patches of the last commits up to this state, if the primary answers.
 
         Clients that come with older ids need them.
         """
@@ -193,8 +193,9 @@ class Replica:
     def _jump(self, adapter: Adapter, place: Place) -> None:
         """Begin the numbers, and the log of a store on disk, at a place; called under the lock."""
         with self.history.numbering(place.sequence, epoch=place.epoch):
-            if adapter.capture.ahead is not None:
-                adapter.capture.ahead.tear()
+            pass
+        if adapter.capture.ahead is not None:
+            adapter.capture.ahead.tear()
 
     def _kept(self, place: Place) -> dict[str, str]:
         return {} if self._scratch is None else _texts(place)

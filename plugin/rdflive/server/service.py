@@ -121,7 +121,8 @@ class Service:
             if self.validation is not None:
                 await self.topics.validate(self.validation)
             if self.replica is not None:
-                self.changes.prepend(await threads.work(self.replica.older))
+                if self.changes.oldest == self.changes.last:
+                    self.changes.prepend(await threads.work(self.replica.older))
                 self.replica.start(self._renumber)
             self.is_running = True
             yield
