@@ -24,6 +24,7 @@ from rdflive.server.access import Client
 from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem, server_ends
 from rdflive.server.first_query import opens_quickly
+from rdflive.server.isolation.catching_up import CatchUp
 from rdflive.server.isolation.children import Children
 from rdflive.server.isolation.work import OpenSubscription
 from rdflive.server.live_query import LiveQuery
@@ -69,6 +70,9 @@ class Topic:
         self.log = EventLog(about=about, numbers=history)
         self.deltas = 0
         self.followers = Followers(self.log, pace, lambda: on_end(self))
+        self.places: set[int] = set()
+        """Older places of clients that have come back."""
+        self.catching_up = asyncio.Lock()
         self._rows = rows
         self.subscription: Subscription | None = None
 
@@ -189,6 +193,7 @@ class Topics:
             self._keep(topic)
             try:
                 reached = await self._reached(last)
+                await self._catch_up(topic, last, client)
                 with topic.followers.follow(last, reached=reached) as follower:
                     yield follower
             finally:
@@ -207,6 +212,38 @@ class Topics:
         if place is not None and place > history.number:
             await self._changes.reach(place, _PATIENCE)
         return history.number
+
+    async def _catch_up(self, topic: Topic, last: str | None, client: Client) -> None:
+        """Let a topic go back to the id of a client, if the log on disk does; else the client gets `resync`."""
+        changes, log = self._changes, topic.log
+        place = changes.history.place(last or "")
+        if place is None or changes.stored is None or not log.shares_ids or place >= log.oldest:
+            return
+        # together: clients come back at many places after a restart
+        topic.places.add(place)
+        async with topic.catching_up:
+            if place >= log.oldest:
+                return
+            places = {place, *topic.places}
+            topic.places.clear()
+            possible = [one for one in places if changes.oldest <= one < log.oldest]
+            if not possible:
+                return
+            place = min(possible)
+            given, until = topic.live_query, log.oldest
+            work = CatchUp(
+                given.query,
+                given.entailed(self._rules),
+                given.bindings,
+                changes.stored.folder,
+                place,
+                until,
+                self._limits.rows,
+                replace(self._limits.budget, opening_seconds=inf),
+            )
+            with suppress(Problem):
+                found = await self._children.rehearse(client.name, work, "catch-up", writes=True)
+                log.prepend(place, until, [(number, net) for number, net in json.loads(found)])
 
     async def close(self) -> None:
         """End all streams and subscriptions; `follow` then refuses new clients."""

@@ -52,15 +52,12 @@ class Backlog:
         self._history = history
         self._most = rows
         self._entries: list[_Entry] = []
+        self.oldest = 0
+        """The first place in the backlog."""
         self.last = 0
         """The place after all changes."""
         self.rows = 0
         """Number of solutions in all changes."""
-
-    @property
-    def oldest(self) -> int:
-        """The first place in the backlog."""
-        return self._entries[0].start if self._entries else self.last
 
     def __len__(self) -> int:
         """Return the number of places that a reader may come back to."""
@@ -74,7 +71,7 @@ class Backlog:
     def begin(self, place: int) -> None:
         """Discard all changes and start at a place."""
         self._entries.clear()
-        self.rows, self.last = 0, place
+        self.rows, self.oldest, self.last = 0, place, place
 
     def append(self, first: int, place: int, net: Weights) -> None:
         """Add the change of the commits from `first` up to a new place."""
@@ -82,17 +79,21 @@ class Backlog:
         self.rows += len(net)
         self.last = place
 
-    def prepend(self, changes: Iterable[tuple[int, int, int, Weights]]) -> bool:
-        """Put older changes (each the place before, first commit, place after, and net) before the others.
+    def prepend(self, place: int, changes: Iterable[tuple[int, Weights]]) -> None:
+        """Put older commits in front, with the net change of each: all that changed something after a place.
 
-        Returns False, and adds nothing, unless the last one ends at the oldest place.
+        >>> backlog = Backlog(history=10, rows=100)
+        >>> backlog.begin(4)
+        >>> backlog.prepend(1, [(3, {"a": -1})])
+        >>> backlog.behind(2), 1 in backlog, 0 in backlog
+        ((3, {'a': -1}), True, False)
         """
-        older = [_Entry(*change) for change in changes]
-        if not older or older[-1].end != self.oldest:
-            return False
+        older: list[_Entry] = []
+        for number, net in changes:
+            older.append(_Entry(older[-1].end if older else place, number, number, net))
+            self.rows += len(net)
         self._entries[:0] = older
-        self.rows += sum(len(entry.net) for entry in older)
-        return True
+        self.oldest = place
 
     def behind(self, place: int) -> tuple[int, Weights] | None:
         """Return the first commit after a place in the backlog and the sum of the changes, or None."""
@@ -121,6 +122,7 @@ class Backlog:
             if self.rows > enough:
                 self._compact(len(self._entries), places)
             self._drop(enough, self.last)
+        self.oldest = max(self.oldest, self._entries[0].start if self._entries else self.last)
 
     def _has_many_places(self) -> bool:
         return len(self._entries) > self._history + max(_SLACK, self._history // _SLACK)

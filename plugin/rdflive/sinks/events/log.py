@@ -16,7 +16,7 @@ from rdflive.sinks.events.backlog import Backlog, Weights
 from rdflive.sinks.events.event import ServedEvent
 from rdflive.sinks.ndjson import TRIPLE, pair_text, solution_text
 
-__all__ = ["EventLog", "EventLogReader", "Numbers"]
+__all__ = ["EventLog", "EventLogReader", "Numbers", "weights_of"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
 _RESYNC: Final = ServedEvent("resync", about='"reason": "the changes after the last event id are gone"')
@@ -109,11 +109,7 @@ class EventLog:
                 "late clients receive the current answer, so the sink needs the initial delta: "
                 "subscribe without initial=False and without resume"
             )
-        net: Weights = {}
-        native = delta.native.unpaired
-        for sign, solutions in ((1, native.added), (-1, native.removed)):
-            for text in map(solution_text, solutions):
-                net[text] = net.get(text, 0) + sign
+        net = weights_of(delta)
         # the JSON is built outside the lock, which readers take in the event loop
         with self._lock:
             if delta.initial:
@@ -150,18 +146,23 @@ class EventLog:
         return sequence if self._numbers is None else self._numbers.number_of(sequence)
 
     @property
+    def shares_ids(self) -> bool:
+        """True if the ids of the events are those of a history."""
+        return self._numbers is not None and bool(self._epoch)
+
+    @property
     def oldest(self) -> int:
         """The oldest place from which a reader can go on."""
         return self._backlog.oldest
 
-    def prepend(self, epoch: str, changes: Iterable[tuple[int, int, int, Weights]]) -> None:
-        """Put older changes of the answer before the others, for readers that come back to their places.
+    def prepend(self, place: int, until: int, changes: Iterable[tuple[int, Weights]]) -> None:
+        """Put the commits after a place in front, up to `until`, so that readers can come back to them.
 
-        Each is the place before it, its first commit, the place after it, and the net weights. They are
-        ignored if `epoch` is not that of the log, or if the oldest place has moved in the meantime.
+        They are ignored if `until` is no longer the oldest place.
         """
         with self._lock:
-            if epoch == self._epoch and self._backlog.prepend(changes):
+            if self.shares_ids and until == self._backlog.oldest:
+                self._backlog.prepend(place, changes)
                 self._merged.clear()
 
     def join(self, last: str | None = None, *, reached: int = 0) -> EventLogReader:
@@ -287,6 +288,16 @@ class EventLog:
     def _notify(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def weights_of(delta: Delta) -> Weights:
+    """Return the net weights of a delta's solutions as JSON."""
+    net: Weights = {}
+    native = delta.native.unpaired
+    for sign, solutions in ((1, native.added), (-1, native.removed)):
+        for text in map(solution_text, solutions):
+            net[text] = net.get(text, 0) + sign
+    return net
 
 
 class EventLogReader:
