@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pyoxigraph as ox
 
@@ -156,7 +156,9 @@ class Writer:
                 return f"DELETE DATA {{ :u{old} :in :g{old % 5} }} ; {own}"
             case 1:
                 marked = f"DELETE {{ ?s :id ?old }} INSERT {{ ?s :id ?id }} WHERE {{ ?s :in :g{old % 5} "
-                return f"{own} ; {marked} OPTIONAL {{ ?s :id ?old }} BIND(UUID() AS ?id) FILTER(RAND() > 0.7) }}"
+                return (
+                    f"{own} ; {marked} OPTIONAL {{ ?s :id ?old }} BIND(UUID() AS ?id) FILTER(RAND() > 0.7) }}"
+                )
             case 2:
                 return f"DELETE WHERE {{ :u{old} :id ?id }} ; {own} ; INSERT DATA {{ GRAPH :h {{ :u{old} :n 1 }} }}"
             case _:
@@ -279,7 +281,9 @@ def _compare(followers: list[Follower], changes: list[Follower], outcome: Outcom
     first, *others = changes
     patches = {_number(name): data for kind, name, data in first.events if kind == "patch"}
     for one in others:
-        outcome.wrong += any(data != patches[_number(name)] for kind, name, data in one.events if kind == "patch")
+        outcome.wrong += any(
+            data != patches[_number(name)] for kind, name, data in one.events if kind == "patch"
+        )
     for one in changes:
         numbers = [_number(name) for kind, name, _ in one.events if kind == "patch"]
         outcome.repeated += len(numbers) - len(set(numbers))

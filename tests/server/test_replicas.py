@@ -446,3 +446,47 @@ def test_two_replicas_in_one_process_are_apart(primary: Serving) -> None:
             insert(primary, 1)
         insert(primary, 2)
         reached(first, primary)
+
+
+@pytest.mark.parametrize("make", [rdflib.Dataset, lambda: rdflib.Dataset(store="Oxigraph")])
+def test_an_older_id_goes_on_at_a_replica_that_never_had_the_query(
+    make: Callable[[], rdflib.Dataset],
+) -> None:
+    """The replica undoes its own commits, and those that it has from the primary, and finds each place."""
+    random = drawn_from("older", make().store.__class__.__name__)
+    held: set[int] = set()
+    states: list[set[int]] = [set()]
+    with serving(make()) as primary:
+        count = 12
+
+        def change() -> None:
+            number = random.randrange(6)
+            verb = "DELETE" if number in held else "INSERT"
+            assert updated(primary, f"{PREFIX}{verb} DATA {{ :s :p {number} }}").status == 204
+            held.symmetric_difference_update({number})
+            states.append(set(held))
+
+        for _ in range(count):
+            change()
+        with replica_of(primary.url, make()) as replica:
+            for _ in range(count):
+                change()
+            reached(replica, primary)
+            for place in random.sample(range(2 * count + 1), 8):
+                with Stream(replica, FOLLOW, f"{place}-{epoch(primary)}") as stream:
+                    change()
+                    answer = set(states[place])
+                    event = stream.next()
+                    while True:
+                        assert event.kind == "update"
+                        told = json.loads(event.frame[0].text)
+                        added, removed = (
+                            {int(row["o"]["value"]) for row in told[part]} for part in ("added", "removed")
+                        )
+                        assert not added & answer
+                        assert removed <= answer
+                        answer = answer - removed | added
+                        assert answer == states[told["sequence"]]
+                        if told["sequence"] == len(states) - 1:
+                            break
+                        event = stream.next()

@@ -188,6 +188,18 @@ class CommitLog:
             newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))
         return newer[::-1]
 
+    def forked(self, place: int) -> list[tuple[int, Batch | str]]:
+        """Return the commits in memory after a place up to the last one; raise `Problem` 410 if one is gone.
+
+        For a process that was forked under the lock of the store, in which the log is of no other use.
+        """
+        # another thread may have held it at the fork
+        self._lock, self.is_closed = threading.Lock(), True
+        found = [(one.sequence, one.content) for one in self._commits if one.sequence > place]
+        if [number for number, _ in found] != list(range(place + 1, self.history.number + 1)):
+            raise _gone(f"the commits after {self.id(place)!r} are no longer kept")
+        return [(number, content) for number, content in found if not isinstance(content, bytes)]
+
     def _behind_stored(self, place: int, last: int) -> list[Commit]:
         found: list[Commit] = []
         size = 0

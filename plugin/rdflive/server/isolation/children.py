@@ -103,6 +103,8 @@ class Children:
         self._maker: Maker = (
             MemoryForks(dataset, limits) if checkpoints is None else DiskForks(checkpoints, limits)
         )
+        self.are_copies = checkpoints is None
+        """True if children have a copy of this process's memory."""
         self._threads = ThreadPoolExecutor(_STARTING, "rdflive-children")
         self._processes: set[Process] = set()
         self._running: Counter[str] = Counter()
