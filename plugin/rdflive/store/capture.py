@@ -631,7 +631,8 @@ class Capture:
         self.users.clear()
         self.deliveries.free_others()
         self.deliveries = Deliveries(_may_wait)
-        self.state, self._owner = IDLE, 0
+        # the forking thread holds the lock to the end, and deliveries run only without it
+        self.lock, self.state, self._owner = threading.RLock(), IDLE, 0
 
     def free_others(self) -> None:
         """Release the locks and turns of threads that do not exist in a fork, and repair their unfinished
