@@ -18,6 +18,7 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
 from rdflive.server.change_log import CommitLog
+from rdflive.server.graph_store.loads import Loads
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
@@ -49,6 +50,8 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
+    loads: Loads
+    """The documents that are being written; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -75,7 +78,7 @@ class Service:
         self.limits = limits
         self.metrics = Metrics()
         self._store: Any = manager.store_of(dataset)
-        self._scratch = scratch
+        self.scratch = scratch
 
     @property
     def capture(self) -> Capture:
@@ -88,7 +91,8 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
-        self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
+        self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
+        self.loads = Loads(dataset, limits, threads)
         self.topics = Topics(dataset, limits, self.children, threads, self.rules)
         self.changes = CommitLog(dataset)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
@@ -102,6 +106,7 @@ class Service:
             self.is_running = False
             await self.stop()
             await threads.work(self.vocabulary.close)
+            await threads.work(self.loads.close)
             await threads.work(self.children.close)
             threads.close()
 
