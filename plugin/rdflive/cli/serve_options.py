@@ -102,6 +102,13 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--query-bytes", type=_positive, metavar="N", help="memory for a query (default: 1 GiB)")
     add("--queries", type=_positive, metavar="N", help="queries at once (default: 4)")
     add("--request-bytes", type=_positive, metavar="N", help="size of a request (default: 1,000,000)")
+    add("--store-bytes", type=_positive, metavar="N", help="size of a document at /store (default: 4 GB)")
+    add(
+        "--store-triples",
+        type=_positive,
+        metavar="N",
+        help="triples of one commit of /store (default: 1,000,000)",
+    )
     add("--subscriptions", type=_positive, metavar="N", help="open subscriptions (default: 1,000)")
     add("--rows", type=_positive, metavar="N", help="answer of one subscription (default: 1,000,000)")
     add(

@@ -29,7 +29,7 @@ from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
-from rdflive.server.graph_store.protocol import read_graph
+from rdflive.server.graph_store.protocol import graph_store
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
 from rdflive.server.replica import Replica
@@ -138,11 +138,17 @@ def _sharing(origins: list[str]) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "HEAD", "POST"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
             # a server without tokens ignores Authorization, but a client may send it all the same
             allow_headers=["Last-Event-ID", "Authorization"],
             allow_private_network=True,
-            expose_headers=["Last-Event-ID", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
+            expose_headers=[
+                "Last-Event-ID",
+                "Location",
+                "Rdflive-Sequence",
+                "Retry-After",
+                "WWW-Authenticate",
+            ],
         )
     ]
 
@@ -159,12 +165,17 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
-        *(Route(path, _needing("read", read_graph)) for path in ("/store", "/store/{path:path}")),
+        *_store_routes(),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
         *PAGE_ROUTES,
     ]
+
+
+def _store_routes() -> Iterable[BaseRoute]:
+    for path in ("/store", "/store/{path:path}"):
+        yield Route(path, graph_store, methods=["GET", "PUT", "POST", "DELETE"])
 
 
 def _needing(right: Right, endpoint: Endpoint) -> Endpoint:

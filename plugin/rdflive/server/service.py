@@ -19,6 +19,7 @@ from rdflive.entail.rules import Program
 from rdflive.plugins import manager
 from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
+from rdflive.server.graph_store.loads import Loads
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.replica import Replica
@@ -53,6 +54,8 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
+    loads: Loads
+    """The documents that are being written; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -85,7 +88,7 @@ class Service:
         self.limits = limits
         self.metrics = Metrics()
         self._store: Any = manager.store_of(dataset)
-        self._scratch = scratch
+        self.scratch = scratch
         self._history = history if replica is None else replica.history
         self._stored = stored
 
@@ -110,7 +113,8 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
-        self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
+        self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
+        self.loads = Loads(dataset, limits, threads)
         self.changes = CommitLog(dataset, self._history, self._stored)
         self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
@@ -130,6 +134,7 @@ class Service:
             self.is_running = False
             await self.stop()
             await threads.work(self.vocabulary.close)
+            await threads.work(self.loads.close)
             await threads.work(self.children.close)
             threads.close()
 

@@ -25,6 +25,11 @@ class Threads:
         self._writing: set[asyncio.Future[Any]] = set()
         self._writes_no_more = False
 
+    @property
+    def is_ending(self) -> bool:
+        """True while the server is shutting down."""
+        return self._writes_no_more
+
     async def write(self, function: Callable[[], Result]) -> Result:
         """Run a function in the writing thread, after earlier ones.
 

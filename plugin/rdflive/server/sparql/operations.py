@@ -14,7 +14,7 @@ from starlette.requests import Request
 from rdflive.server.failures import Problem
 from rdflive.server.settings import read_body
 
-__all__ = ["ABSOLUTE", "ProtocolOperation", "read_fields", "read_query", "read_update"]
+__all__ = ["ABSOLUTE", "ProtocolOperation", "media_type", "read_fields", "read_query", "read_update"]
 
 Fields: TypeAlias = list[tuple[str, str]]
 
@@ -70,7 +70,7 @@ async def read_fields(request: Request, direct: str, name: str, parameters: str 
     fields = _parsed(request.url.query if parameters is None else parameters, name)
     if request.method != "POST":
         return fields
-    given, charset = _kind(request.headers.get("content-type", ""))
+    given, charset = media_type(request.headers.get("content-type", ""))
     if given not in (_FORM, direct):
         raise Problem(415, f"the body is {given}; send {direct} or {_FORM}")
     if charset not in ("utf-8", "utf8", "us-ascii"):
@@ -86,7 +86,7 @@ async def read_fields(request: Request, direct: str, name: str, parameters: str 
 
 
 @lru_cache(maxsize=64)
-def _kind(content_type: str) -> tuple[str, str]:
+def media_type(content_type: str) -> tuple[str, str]:
     """Return the declared media type and character set of a body."""
     # the standard library's mail parser handles quoted parameters, such as charset="utf-8"
     header = Message()

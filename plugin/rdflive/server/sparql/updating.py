@@ -20,7 +20,7 @@ from rdflive.syntax.reader import read_update
 from rdflive.syntax.tree import Tree
 from rdflive.syntax.writing import write
 
-__all__ = ["checked_update", "run_update"]
+__all__ = ["checked_update", "run_update", "updated"]
 
 _MATCHING: Final = frozenset({"Modify", "DeleteWhere"})
 """The operations that have patterns."""
@@ -51,7 +51,7 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
         # not in a batch, so that guards can refuse it before the writing
         with manager.locked(store) as locked:
             adapter: Any = locked
-            adapter.write(_updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
+            adapter.write(updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
             capture = adapter.capture
             # a child process, which tries an update, has no history
             return int(capture.sequence if capture.history is None else capture.history.number)
@@ -68,7 +68,7 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
     raise problem  # not from the error: Oxigraph must drop the objects of its frames in this thread
 
 
-def _updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
+def updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
     """Return the dataset to update: for Oxigraph without the union of graphs."""
     if native_of(dataset) is None or not dataset.default_union:
         return dataset
