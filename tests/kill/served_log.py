@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 
@@ -34,7 +34,7 @@ __all__ = ["QUERIES", "Outcome", "run"]
 PREFIX = "PREFIX : <http://e/> "
 QUERIES = (
     PREFIX + "SELECT ?s ?n { ?s :n ?n }",
-    PREFIX + "SELECT ?g (COUNT(*) AS ?count) { ?s :n ?n ; :in ?g } GROUP BY ?g",
+    PREFIX + "SELECT ?g (COUNT(*) AS ?many) { ?s :n ?n ; :in ?g } GROUP BY ?g",
     PREFIX + "SELECT ?s ?id { ?s :in :g1 OPTIONAL { ?s :id ?id } }",
     PREFIX + "SELECT ?s ?n { ?s :n ?n } ORDER BY DESC(?n) LIMIT 5",
     PREFIX + "ASK { ?s :id ?id ; :in :g2 }",
@@ -151,7 +151,7 @@ class Writer:
     def _update(self, number: int) -> str:
         own = f"INSERT DATA {{ :u{number} :n {number} ; :in :g{number % 5} . [] :blank {number % 3} }}"
         old = self._chance.randrange(number)
-        match self._chance.randrange(5):
+        match self._chance.randrange(12):
             case 0:
                 return f"DELETE DATA {{ :u{old} :in :g{old % 5} }} ; {own}"
             case 1:
@@ -160,7 +160,8 @@ class Writer:
                     f"{own} ; {marked} OPTIONAL {{ ?s :id ?old }} BIND(UUID() AS ?id) FILTER(RAND() > 0.7) }}"
                 )
             case 2:
-                return f"DELETE WHERE {{ :u{old} :id ?id }} ; {own} ; INSERT DATA {{ GRAPH :h {{ :u{old} :n 1 }} }}"
+                elsewhere = f"INSERT DATA {{ GRAPH :h {{ :u{old} :n 1 }} }}"
+                return f"DELETE WHERE {{ :u{old} :id ?id }} ; {own} ; {elsewhere}"
             case _:
                 return own
 
@@ -184,8 +185,11 @@ def run(kills: int, seed: int, folder: Path) -> Outcome:
             time.sleep(0.01)
         threads.append(writer.start())
         for _ in range(kills):
+            enough = len(writer.acknowledged) + chance.randrange(1, 20)
             writer.may_write.set()
-            time.sleep(chance.uniform(0.05, 0.6))
+            while len(writer.acknowledged) < enough:
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.02))
             served.kill()
             seen = max(_number(one.last) for one in (*followers, *changes))
             writer.may_write.clear()
@@ -332,8 +336,6 @@ def _text(row: Any) -> str:
 
 
 def _answer(store: ox.Store, follower: Follower) -> Counter[str]:
-    from urllib.parse import unquote
-
     found: Any = store.query(unquote(follower.path.partition("=")[2]))
     if isinstance(found, ox.QueryBoolean):
         return Counter([str(bool(found))])

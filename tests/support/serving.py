@@ -19,7 +19,7 @@ from rdflive.server.app import make_app
 from rdflive.server.replica import Replica
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
-from rdflive.store.history import History
+from rdflive.store import History, StoredLog
 from support.described import Described
 
 
@@ -47,6 +47,7 @@ def serving(
     selected: Mapping[str, Any] | None = None,
     history: History | None = None,
     replica: Replica | None = None,
+    stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -67,6 +68,7 @@ def serving(
         rules=rules,
         history=history,
         replica=replica,
+        stored=stored,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from rdflive.errors import QuerySyntaxError
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.operations import read_fields
 from rdflive.syntax.reader import read_query
-from rdflive.syntax.tree import Tree, walk
+from rdflive.syntax.tree import walk
 
 __all__ = ["LiveQuery", "check_length", "read_live_query"]
 
@@ -56,7 +56,8 @@ class LiveQuery:
             tree = read_query(self.query, prefixes).query
         except QuerySyntaxError:
             return False
-        if any(isinstance(term, BNode) for triple in tree.template or () for term in _terms(triple)):
+        template = tree.template or (tree.where if tree.name == "ConstructQuery" else None)
+        if any(isinstance(term, BNode) for node in walk(template) for term in _terms(node.fields.values())):
             return False
         return not any(
             node.name in _CHANGING or (node.name == "Function" and not str(node.iri).startswith(str(XSD)))
@@ -69,15 +70,13 @@ class LiveQuery:
         return {} if self.node is None else {"node": BNode(self.node)}
 
 
-def _terms(part: Any) -> Iterator[Any]:
-    if isinstance(part, Tree):
-        for inner in walk(part):
-            yield from _terms(tuple(inner.fields.values()))
-    elif isinstance(part, tuple | list):
-        for one in part:
-            yield from _terms(one)
-    else:
-        yield part
+def _terms(fields: Iterable[Any]) -> Iterator[Any]:
+    """Yield the terms of a node, without those of the nodes in it."""
+    for field in fields:
+        if isinstance(field, tuple):
+            yield from _terms(field)
+        else:
+            yield field
 
 
 def check_length(query: str) -> None:

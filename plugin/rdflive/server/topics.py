@@ -214,7 +214,7 @@ class Topics:
         return history.number
 
     async def _catch_up(self, topic: Topic, last: str | None, client: Client) -> None:
-        """Let a topic go back to the id of a client, if the log does; else the client gets `resync`."""
+        """Let a topic go back to the id of a client, if the log does; otherwise `resync` follows."""
         changes, log = self._changes, topic.log
         if changes.stored is None and not self._children.are_copies:
             return

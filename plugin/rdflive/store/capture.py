@@ -444,7 +444,10 @@ class Capture:
             self.state = LEFT | self._later | self.state & ~OPEN
             self.settle()
             if refused is not None:
-                raise refused
+                try:
+                    raise refused
+                finally:
+                    del refused  # its frames refer to the store, which closing must free
 
     def permit_all(self) -> None:
         """Let the judge refuse the open batch, which is the whole commit; the caller undoes it then."""

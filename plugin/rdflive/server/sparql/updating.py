@@ -14,7 +14,7 @@ from rdflive.server.failures import Problem, Refused
 from rdflive.server.sparql.answering import native_of, refused_by_oxigraph
 from rdflive.server.sparql.guards import check, placed
 from rdflive.server.sparql.operations import ProtocolOperation
-from rdflive.store import Transaction
+from rdflive.store import ChangeLogError, Transaction
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.reader import read_update
 from rdflive.syntax.tree import Tree
@@ -42,8 +42,8 @@ def checked_update(dataset: rdflib.Dataset, operation: ProtocolOperation) -> tup
 def run_update(dataset: rdflib.Dataset, text: str) -> int:
     """Run a checked update as one commit, all or nothing; return the number of a commit that includes it.
 
-    Raises `Problem` 400 for a failed update, and `Refused` for an update that a guard refuses; then
-    nothing has changed.
+    Raises `Problem` 400 for a failed update, 507 for one that the change log on disk cannot take, and
+    `Refused` for an update that a guard refuses; then nothing has changed.
     """
     store = manager.store_of(dataset)
     problem: Problem
@@ -59,6 +59,8 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
         raise
     except ValidationError as error:
         problem = Refused(error)
+    except ChangeLogError as error:
+        problem = Problem(507, f"nothing was changed: {error}", headers={"Retry-After": "60"})
     except Exception as error:  # noqa: BLE001 - the engines raise plain Exception, RuntimeError and others
         problem = (
             refused_by_oxigraph(error, text)
