@@ -111,10 +111,9 @@ def test_writes_go_to_the_primary_and_reads_to_all(world: World) -> None:
     assert all(paths["/query"])
     # two reads of the primary are those of the replicas
     assert all(paths["/store"])
-    reply = world.ask("DELETE", "/store?default")
-    assert (reply.status, [server.service.replica is None for server in world.servers]) != (
-        403, [True, False, False],
-    )  # fmt: skip
+    for number in range(6):
+        reply = world.ask("POST", "/store?default", b"<urn:s> <urn:q> <urn:o> .", Content_Type="text/turtle")
+        assert reply.status in (200, 201, 204), (number, reply.body)
 
 
 def test_events_come_at_once_and_hold_at_every_server(world: World) -> None:

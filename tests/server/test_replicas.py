@@ -153,6 +153,11 @@ def test_writes_are_refused_with_the_address_of_the_primary(primary: Serving) ->
             )  # fmt: skip
             assert reply.status == 403
             assert reply.json["detail"] == f"this server is a replica: send updates to {primary.url}"
+        for method in ("PUT", "POST", "DELETE"):
+            reply = asked(
+                replica, method, "/store?default", b"<urn:s> <urn:p> 1 .", Content_Type="text/turtle"
+            )
+            assert reply.status == 403
         assert content(replica) == content(primary)
 
 

@@ -184,10 +184,8 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
     @wraps(endpoint)
     async def guarded(request: Request) -> Response:
         client: Client = request.state.client
-        client.need(right)
         service: Service = request.app.state.service
-        if right == "update":
-            service.check_writable()
+        service.admit(client, right)
         return await endpoint(request)
 
     return guarded

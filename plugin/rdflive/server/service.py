@@ -17,6 +17,7 @@ from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
+from rdflive.server.access import Client, Right
 from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
 from rdflive.server.graph_store.loads import Loads
@@ -102,9 +103,10 @@ class Service:
         """The numbers of the commits, from which all ids of events are made."""
         return self.changes.history
 
-    def check_writable(self) -> None:
-        """Raise `Problem` 403 on a replica, which takes changes from its primary only."""
-        if self.replica is not None:
+    def admit(self, client: Client, right: Right) -> None:
+        """Raise `Problem` 403 unless the client has the right; on a replica no client may update."""
+        client.need(right)
+        if right == "update" and self.replica is not None:
             raise Problem(403, f"this server is a replica: send updates to {self.replica.primary.url}")
 
     @asynccontextmanager

@@ -154,6 +154,11 @@ class Capture:
         """A cache of `pending`, cleared by each record."""
 
     @property
+    def number(self) -> int:
+        """The number of the last commit in the history; without one, as in a child process, the sequence."""
+        return self.sequence if self.history is None else self.history.number
+
+    @property
     def idle(self) -> bool:
         """True if nothing must be recorded: no listener, judge or log, and no open batch."""
         return not (self.listeners or self.state & OPEN or self.judge or self.ahead)

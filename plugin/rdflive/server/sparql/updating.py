@@ -52,9 +52,7 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
         with manager.locked(store) as locked:
             adapter: Any = locked
             adapter.write(updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
-            capture = adapter.capture
-            # a child process, which tries an update, has no history
-            return int(capture.sequence if capture.history is None else capture.history.number)
+            return int(adapter.capture.number)
     except (MemoryError, RecursionError):
         raise
     except ValidationError as error:
