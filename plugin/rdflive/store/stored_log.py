@@ -155,12 +155,12 @@ class StoredLog:
     def append(self, number: int, content: bytes) -> None:
         """Add the entry of the next commit; raise `ChangeLogError`, and leave the log as it was.
 
-        If the number is not the next one, as on a replica that has fetched the dataset again, the log begins
-        again after the commit.
+        If the number is not the next one, as on a replica that has fetched the dataset again, or if the
+        content exceeds the whole log, the log begins again after the commit.
         """
         with self._explained():
             self._clean()
-            if self.last + 1 != number:
+            if self.last + 1 != number or len(content) > self._most:
                 self.begin(self.epoch, number)
                 return
             now = time.time()
