@@ -133,7 +133,7 @@ def piped() -> tuple[EventLog, Follower, list[Callable[[], None]], Pipe]:
 
 
 def test_client_that_keeps_up_gets_events_without_its_task() -> None:
-    """Two clients are sent the same bytes, and their tasks wait on; a full pipe leaves the event to the task."""
+    """Two clients are sent the same bytes while their tasks wait; a full pipe leaves it to the task."""
 
     async def run() -> None:
         log, follower, asked, pipe = piped()
@@ -171,7 +171,7 @@ def test_client_that_keeps_up_gets_events_without_its_task() -> None:
 
 
 def test_long_events_answers_and_the_end_go_through_the_task() -> None:
-    """An event of many pieces is not sent at once; after `resync` the answer follows; the end ends the task."""
+    """A long event is not sent at once; after `resync` the answer follows; the end ends the task."""
 
     async def run() -> None:
         log, follower, _, pipe = piped()
