@@ -121,7 +121,7 @@ def test_error_after_the_first_commits_says_what_is_written(server: Serving) -> 
 
 
 def test_endless_and_slow_bodies_end(server: Serving) -> None:
-    """A declared length beyond the bound is refused at once, an undeclared one at the bound, a slow one in time."""
+    """A large declared length is refused at once, an undeclared one at the bound, a slow body in time."""
     assert put(server, b"", Content_Length="1000000000000").status == 413
     for piece, status in ((b"# " + b"x" * 65_534, b"413"), (b"", b"408")):
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
