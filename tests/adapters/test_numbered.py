@@ -119,8 +119,8 @@ with stored(folder) as store:
     where, name, is_after = {
         "before the entry": (StoredLog, "append", False),
         "after the entry": (StoredLog, "append", True),
-        "after the transaction": (numbered.Numbered, "_replace_marks", False),
-        "after the commit": (numbered.Numbered, "settle", True),
+        "after the transaction": (numbered.CommitNumbers, "_replace_marks", False),
+        "after the commit": (numbered.CommitNumbers, "settle", True),
     }[moment]
     setattr(where, name, dying(getattr(where, name), is_after))
     exec(write)
@@ -401,7 +401,7 @@ def test_a_replica_numbers_as_it_is_told(tmp_path: Path) -> None:
 
 def test_an_interrupted_write_begins_another_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it has changed is unknown, so no commit of the log leads there."""
-    from rdflive_stores.oxigraph.numbered import Numbered
+    from rdflive_stores.oxigraph.numbered import CommitNumbers
 
     epoch, _ = filled(tmp_path)
     with stored(tmp_path) as store:
@@ -410,7 +410,7 @@ def test_an_interrupted_write_begins_another_history(tmp_path: Path, monkeypatch
             raise KeyboardInterrupt
 
         with monkeypatch.context() as interrupting:
-            interrupting.setattr(Numbered, "settle", interrupt)
+            interrupting.setattr(CommitNumbers, "settle", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 one_update(store)
         store.dataset.add((E.later, E.p, E.b))
