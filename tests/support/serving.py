@@ -16,6 +16,7 @@ from rdflive.asgi.addresses import listen
 from rdflive.entail.rules import Rules
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
 from rdflive.store import History, StoredLog
@@ -45,6 +46,7 @@ def serving(
     rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
     history: History | None = None,
+    replica: Replica | None = None,
     stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
@@ -65,6 +67,7 @@ def serving(
         shapes=shapes,
         rules=rules,
         history=history,
+        replica=replica,
         stored=stored,
         **selected or {},
     )

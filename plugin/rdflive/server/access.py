@@ -51,8 +51,9 @@ class Client:
 class Access:
     """Finds the client of a request. Without `tokens` every client has all rights.
 
-    `host` is the name that the server listens on. On a loopback address a request must name the machine
-    itself, against DNS rebinding. `origins` are those of other sites whose pages may use the server.
+    `host` is the name that the server listens on. On a loopback address without tokens a request must name
+    the machine itself, against DNS rebinding. `origins` are those of other sites whose pages may use the
+    server.
     """
 
     def __init__(self, tokens: Mapping[str, Client] | None, host: str, origins: Iterable[str] = ()) -> None:
@@ -97,7 +98,8 @@ class Access:
         first refusal of each site is logged, as a browser does not show it.
         """
         host = headers.get("host", "")
-        if is_loopback(self._host) and not may_mean(host, self._host):
+        # with tokens it may be that of a proxy, and such a page has no token and no cookie
+        if self._tokens is None and is_loopback(self._host) and not may_mean(host, self._host):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         # browsers send this also for pictures, scripts and links, which have no Origin
         is_other = headers.get("sec-fetch-site") in ("cross-site", "same-site")

@@ -29,8 +29,10 @@ from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
+from rdflive.server.graph_store.protocol import graph_store
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
@@ -57,6 +59,7 @@ def make_app(
     use_shapes: Nodes = None,
     rules: Rules | None = None,
     history: History | None = None,
+    replica: Replica | None = None,
     stored: StoredLog | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
@@ -69,7 +72,7 @@ def make_app(
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
     `entailment=rules`. `history` numbers the commits for the ids of
     events; a replica has that of its primary. `stored` is the change log of a store on disk, whose history
-    that is then.
+    that is then. `replica` follows a primary; then updates are refused with 403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -92,7 +95,7 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, history, stored)
+    service = Service(dataset, limits or Limits(), scratch, validation, program, history, replica, stored)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -134,12 +137,13 @@ def _sharing(origins: list[str]) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "HEAD", "POST"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
             # a server without tokens ignores Authorization, but a client may send it all the same
             allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
             expose_headers=[
                 "Last-Event-ID",
+                "Location",
                 "Preference-Applied",
                 "Rdflive-Sequence",
                 "Retry-After",
@@ -160,11 +164,17 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
+        *_store_routes(),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
         *PAGE_ROUTES,
     ]
+
+
+def _store_routes() -> Iterable[BaseRoute]:
+    for path in ("/store", "/store/{path:path}"):
+        yield Route(path, graph_store, methods=["GET", "PUT", "POST", "DELETE"])
 
 
 def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
@@ -173,7 +183,8 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
     @wraps(endpoint)
     async def guarded(request: Request) -> Response:
         client: Client = request.state.client
-        client.need(right)
+        service: Service = request.app.state.service
+        service.admit(client, right)
         return await endpoint(request)
 
     return guarded
@@ -183,7 +194,8 @@ async def _health(request: Request) -> Response:
     """Respond that the server runs, with the state of its feed; any client may read this."""
     service: Service = request.app.state.service
     feed = {} if service.feed is None else {"feed": service.feed}
-    return JSONResponse({"status": "ok", **feed})
+    replica = {} if service.replica is None else {"replica": service.replica.lag._asdict()}
+    return JSONResponse({"status": "ok", **feed, **replica})
 
 
 async def _metrics(request: Request) -> Response:
