@@ -35,6 +35,7 @@ from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.plan import Plan, Step
+from rdflive.query.shared_budget import Account
 
 __all__ = ["Answers", "Found", "QueryState", "Take", "Use"]
 
@@ -55,14 +56,16 @@ class Use(ABC):
     """One subscription to a query: its parameters, and how it is notified."""
 
     # a store may have a million of them
-    __slots__ = ("asked", "budget", "query")
+    __slots__ = ("account", "asked", "budget", "query")
 
     query: QueryState
-    """Set when the subscription is added, as are `asked` and `budget`."""
+    """Set when the subscription is added, as are the others."""
     asked: Row
     """The ids of the terms for the parameters of the plan."""
     budget: Budget | None
-    """The limits of its costs."""
+    """The limits of its costs, without the account."""
+    account: Account | None
+    """The account of a shared budget."""
 
     @property
     @abstractmethod
@@ -94,7 +97,7 @@ class QueryState:
 
     __slots__ = (
         "_clocked", "_demand", "_dictionary", "_leaf", "_line", "_pick", "_readers", "_relations",
-        "_sorter", "_straight", "_terms", "_uses", "asking", "changed", "every", "family", "is_large",
+        "_sorter", "_straight", "_terms", "_uses", "asking", "changed", "cost", "every", "family", "is_large",
         "is_lone", "leaves", "meter", "operators", "plan", "present", "preset", "sample", "view_of", "views",
     )  # fmt: skip
 
@@ -127,6 +130,8 @@ class QueryState:
         """The steps from its only leaf on, if each reads the one before; empty with a budget."""
         self.meter: Meter | None = None
         """Counts the costs of the query, if it has a budget."""
+        self.cost = 0.0
+        """Seconds that the last commit took from a shared budget."""
         self._dictionary = dictionary
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
