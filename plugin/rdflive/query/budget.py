@@ -100,9 +100,9 @@ class Meter:
     """
 
     __slots__ = (
-        "__weakref__", "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted", "_is_opening",
-        "_is_working", "_kept_before", "_lag", "_rows", "_seconds", "budget", "error", "kept_characters",
-        "kept_rows", "least_rows", "most_characters", "most_rows", "owe",
+        "__weakref__", "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted",
+        "_is_opening", "_is_working", "_kept_before", "_lag", "_rows", "_seconds", "budget", "error",
+        "kept_characters", "kept_rows", "least_rows", "most_characters", "most_rows", "owe",
     )  # fmt: skip
 
     def __init__(self, budget: Budget, capture: Numbered) -> None:

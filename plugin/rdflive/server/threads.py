@@ -24,15 +24,18 @@ class Threads:
         self._worker = ThreadPoolExecutor(2, "rdflive-worker")
         self._writing: set[asyncio.Future[Any]] = set()
         self._writes_no_more = False
+        self._begins_no_more = False
 
     async def write(self, function: Callable[[], Result]) -> Result:
         """Run a function in the writing thread, after earlier ones.
 
-        Raises `Problem` 503 while the server is shutting down; earlier functions still run.
+        Raises `Problem` 503 while the server is shutting down; earlier functions still run until `drop`.
         """
         if self._writes_no_more:
             raise server_ends()
-        writing = asyncio.get_running_loop().run_in_executor(self._writer, partial(_alone, function))
+        writing = asyncio.get_running_loop().run_in_executor(
+            self._writer, partial(_alone, partial(self._begin, function))
+        )
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         # a disconnected client ends only the wait: the function still runs, and `stop_writing` waits for it
@@ -50,6 +53,15 @@ class Threads:
         """Accept no more updates, and wait for the accepted ones."""
         self._writes_no_more = True
         await asyncio.gather(*self._writing, return_exceptions=True)
+
+    def drop(self) -> None:
+        """Refuse the accepted updates that have not begun, with `Problem` 503."""
+        self._begins_no_more = True
+
+    def _begin(self, function: Callable[[], Result]) -> Result:
+        if self._begins_no_more:
+            raise server_ends()
+        return function()
 
     def close(self) -> None:
         """Wait for running functions, and end."""
