@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import Any, Final
 
@@ -55,7 +55,8 @@ def _to_integer(datatype: str, term: Node) -> Node | None:
     if value is None:
         return None
     # NaN and infinities raise, which is an error
-    lexical = str(math.trunc(value))
+    whole = value.to_integral_value(ROUND_DOWN) if isinstance(value, Decimal) else math.trunc(value)
+    lexical = f"{whole or 0:f}" if isinstance(whole, Decimal) else str(whole)
     return None if DATATYPES[datatype].read(lexical) is None else typed(lexical, datatype)
 
 
