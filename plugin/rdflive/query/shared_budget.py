@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection
 from time import perf_counter, thread_time
 from typing import Protocol
 from weakref import WeakSet, WeakValueDictionary
@@ -29,7 +30,7 @@ class Charged(Protocol):
     """A plan that is charged: see `rdflive.query.budget.Meter`."""
 
     @property
-    def accounts(self) -> Iterable[Account]:
+    def accounts(self) -> Collection[Account]:
         """The accounts of its subscriptions. Without exactly one, it is charged to None."""
 
     @property
@@ -44,11 +45,12 @@ class SharedBudget:
     delta is delivered, `solution_seconds` are charged for each of its solutions: callbacks run after the
     commit, when nothing can be ended, and most take time for each solution.
 
-    Every account has a share, all of which together are half of the time. The other half is taken by
-    whichever account needs it. When that is used up, an account that has taken more than its share loses the
-    subscriptions that still have work to do. A commit works for cheap subscriptions first, by what each has
-    cost at its last commit, so an account loses its most expensive subscriptions, with a `BudgetError`.
-    The update stands, and the subscriptions of accounts within their shares stay exact.
+    Half of the time is taken by whichever account needs it. A quarter is divided into equal shares of the
+    accounts, and a quarter into equal shares of the accounts for each of their subscriptions. When the rest
+    is used up, a subscription that has taken more than its share ends with a `BudgetError` if its account has
+    also taken more than its own. So an account loses its most expensive subscriptions. A commit works for
+    cheap subscriptions first, by what each has cost at its last commit. The update stands, and all other
+    subscriptions stay exact. Subscriptions that share a plan count as one.
 
     >>> SharedBudget(seconds=10).account("board")
     <Account 'board'>
@@ -98,8 +100,8 @@ class SharedBudget:
         self._spent = 0.0
         self._sums: dict[Account | None, float] = {}
         """The seconds of each account; of plans of several accounts, those of None."""
-        self._shares: tuple[float, float] | None = None
-        """The time for whichever account needs it, and the share of each; None until time is short."""
+        self._plans_of: Counter[Account | None] = Counter()
+        """The number of plans of each account; empty until time is short."""
         self._lag: float | None = None
         """Lead of the wall clock over the processor time of the committing thread, at the first charge."""
 
@@ -112,19 +114,24 @@ class SharedBudget:
         self._spent += seconds
         self._sums[account] = self._sums.get(account, 0.0) + seconds
 
-    def refusal(self, account: Account | None, sequence: int) -> BudgetError | None:
-        """Return the error that ends the work of an account for a commit; None if it may go on."""
+    def refusal(self, account: Account | None, cost: float, sequence: int) -> BudgetError | None:
+        """Return the error that ends a plan which has taken `cost` seconds for a commit; None if it may
+        go on.
+        """
         if self._ended is not None:
             return self._ended
         # at least half of the time is for whichever account needs it
         if self._spent <= self.seconds / 2 or self._sequence != sequence or self._lag is None:
             return None
-        if self._shares is None:
-            self._shares = self._share()
-        free, share = self._shares
+        if not self._plans_of:
+            self._plans_of.update(_payer(plan.accounts) for plan in self._plans if plan.accounts)
+        share = self.seconds / (4 * max(len(self._plans_of), 1))
         # the wall clock alone is no reason: other threads may have used the processor
         stolen = perf_counter() - thread_time() - self._lag
-        if self._spent - stolen <= free or self._sums.get(account, 0.0) <= share:
+        # the shares of this account are part of what it has taken
+        if self._spent - stolen <= self.seconds / 2 + 2 * share:
+            return None
+        if self._sums.get(account, 0.0) <= share or cost <= share / max(self._plans_of[account], 1):
             return None
         whose = "several clients" if account is None else account.name
         return BudgetError(
@@ -132,8 +139,8 @@ class SharedBudget:
             f"of {whose} take more than their share"
         )
 
-    def _share(self) -> tuple[float, float]:
-        accounts = {account for plan in self._plans for account in plan.accounts}
-        number = len(accounts) + (None in self._sums)
-        share = self.seconds / (2 * number)
-        return self.seconds - (number - 1) * share, share
+
+def _payer(accounts: Collection[Account]) -> Account | None:
+    """Return the account that is charged for a plan: the only one, or None."""
+    one, *others = accounts
+    return None if others else one

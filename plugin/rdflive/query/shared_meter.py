@@ -15,7 +15,7 @@ __all__ = ["SharedMeter"]
 
 Result = TypeVar("Result")
 
-_SLICE: Final = 0.1
+_SLICE: Final = 0.005
 """Most seconds of work that are not yet charged."""
 _ROW: Final = 2e-7
 """Seconds that a row of a walk costs: a walk is too short to be measured."""
@@ -29,7 +29,15 @@ class SharedMeter(Meter):
     """
 
     __slots__ = (
-        "_begun", "_is_free", "_look_at", "_walked", "account", "accounts", "cost", "shared",
+        "_begun",
+        "_charged",
+        "_is_free",
+        "_look_at",
+        "_walked",
+        "account",
+        "accounts",
+        "cost",
+        "shared",
         "store",
     )  # fmt: skip
 
@@ -41,6 +49,8 @@ class SharedMeter(Meter):
         """The only account of its subscriptions; None if there are several."""
         self.cost = 0.0
         """Seconds charged for the last commit that the plan worked for."""
+        self._charged = -1
+        """The number of that commit."""
         self._begun = 0.0
         """When the work that is not yet charged began."""
         self._look_at = inf
@@ -111,7 +121,9 @@ class SharedMeter(Meter):
     @property
     def refusal(self) -> BudgetError | None:
         """The error that ends the subscriptions of the plan; None while the shared budget has time left."""
-        return self.shared.refusal(self.account, self._capture.sequence)
+        sequence = self._capture.sequence
+        cost = self.cost if self._charged == sequence else 0.0
+        return self.shared.refusal(self.account, cost, sequence)
 
     def deliver(self, solutions: int) -> None:
         """Charge the delivery of solutions; raises `BudgetError`, also for work that is charged already."""
@@ -125,7 +137,6 @@ class SharedMeter(Meter):
 
     def _grant(self) -> None:
         super()._grant()
-        self.cost = 0.0
         self._walked = 0 if self._is_working else self._rows
 
     def _check(self) -> None:
@@ -145,5 +156,6 @@ class SharedMeter(Meter):
         self._begun, self._look_at = now, now + _SLICE if self._is_working else inf
 
     def _charge(self, seconds: float) -> None:
-        self.cost += seconds
-        self.shared.charge(self.account, seconds, self._capture.sequence)
+        sequence = self._capture.sequence
+        self.cost, self._charged = seconds + (self.cost if self._charged == sequence else 0.0), sequence
+        self.shared.charge(self.account, seconds, sequence)

@@ -195,7 +195,9 @@ def _alike(value: Any, model: Number) -> Number:
     return Single(value) if type(model) is Single else value
 
 
-def _to_whole(rounding: Callable[[float], int], of_decimal: Callable[[Decimal], str]) -> Callable[[Number], Number]:
+def _to_whole(
+    rounding: Callable[[float], int], of_decimal: Callable[[Decimal], str]
+) -> Callable[[Number], Number]:
     """Return a rounding function that keeps the type; NaN and infinities stay unchanged.
 
     Decimals are rounded as decimals: Python converts long integers in quadratic time.
