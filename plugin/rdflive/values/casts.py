@@ -55,8 +55,11 @@ def _to_integer(datatype: str, term: Node) -> Node | None:
     if value is None:
         return None
     # NaN and infinities raise, which is an error
-    whole = value.to_integral_value(ROUND_DOWN) if isinstance(value, Decimal) else math.trunc(value)
-    lexical = f"{whole or 0:f}" if isinstance(whole, Decimal) else str(whole)
+    if isinstance(value, Decimal):  # by way of an int only in quadratic time
+        whole = value.to_integral_value(ROUND_DOWN)
+        lexical = f"{whole or whole.copy_abs():f}"
+    else:
+        lexical = str(math.trunc(value))
     return None if DATATYPES[datatype].read(lexical) is None else typed(lexical, datatype)
 
 
