@@ -18,6 +18,7 @@ from rdflive.server.access import Client
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from rdflive.store import History, StoredLog
 from support.described import Described
 
 
@@ -43,6 +44,8 @@ def serving(
     allow_origins: Iterable[str] = (),
     rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
+    history: History | None = None,
+    stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -61,6 +64,8 @@ def serving(
         scratch=scratch,
         shapes=shapes,
         rules=rules,
+        history=history,
+        stored=stored,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

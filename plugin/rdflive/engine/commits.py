@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from time import perf_counter
 from typing import Any, Final
 from weakref import proxy
@@ -24,7 +23,6 @@ __all__ = ["Commits"]
 log = logging.getLogger("rdflive")
 
 _NOTHING: Final[Found] = ({}, False)
-_cost: Final = attrgetter("cost")
 
 
 class Commits:
@@ -300,9 +298,7 @@ class Commits:
         for view in self.touched:
             view.kernel.dirty.clear()
         self.touched.clear()
-        # the cheapest first, so that a shared budget ends what costs most; delivered in the usual order
-        found = {query: self._found(query, changed[query]) for query in sorted(changed, key=_cost)}
-        return {query: found[query] for query in changed}
+        return {query: self._found(query, news) for query, news in changed.items()}
 
     def _pass_time(self) -> None:
         """Move NOW() to the time of the clocks, after computing what the writes changed at the old time."""

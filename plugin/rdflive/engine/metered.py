@@ -133,12 +133,9 @@ class MeteredQuery(QueryState):
         if not isinstance(meter, SharedMeter):
             return self._drain_within(meter)
         meter.heed()
-        try:
-            found = self._drain_within(meter)
-            # before it is delivered, which may take longer
-            meter.deliver(sum(len(delta) * len(self.uses_of(asked)) for asked, delta in found.items()))
-        finally:
-            self.cost = meter.cost
+        found = self._drain_within(meter)
+        # before it is delivered, which may take longer
+        meter.deliver(sum(len(delta) * len(self.uses_of(asked)) for asked, delta in found.items()))
         return found
 
     def _drain_within(self, meter: Meter) -> dict[Row, TermWeights]:

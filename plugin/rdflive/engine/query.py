@@ -97,7 +97,7 @@ class QueryState:
 
     __slots__ = (
         "_clocked", "_demand", "_dictionary", "_leaf", "_line", "_pick", "_readers", "_relations",
-        "_sorter", "_straight", "_terms", "_uses", "asking", "changed", "cost", "every", "family", "is_large",
+        "_sorter", "_straight", "_terms", "_uses", "asking", "changed", "every", "family", "is_large",
         "is_lone", "leaves", "meter", "operators", "plan", "present", "preset", "sample", "view_of", "views",
     )  # fmt: skip
 
@@ -130,8 +130,6 @@ class QueryState:
         """The steps from its only leaf on, if each reads the one before; empty with a budget."""
         self.meter: Meter | None = None
         """Counts the costs of the query, if it has a budget."""
-        self.cost = 0.0
-        """Seconds that the last commit took from a shared budget."""
         self._dictionary = dictionary
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}

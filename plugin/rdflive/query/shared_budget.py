@@ -48,9 +48,8 @@ class SharedBudget:
     Half of the time is taken by whichever account needs it. A quarter is divided into equal shares of the
     accounts, and a quarter into equal shares of the accounts for each of their subscriptions. When the rest
     is used up, a subscription that has taken more than its share ends with a `BudgetError` if its account has
-    also taken more than its own. So an account loses its most expensive subscriptions. A commit works for
-    cheap subscriptions first, by what each has cost at its last commit. The update stands, and all other
-    subscriptions stay exact. Subscriptions that share a plan count as one.
+    also taken more than its own. So an account loses its most expensive subscriptions. The update stands, and
+    all other subscriptions stay exact. Subscriptions that share a plan count as one.
 
     >>> SharedBudget(seconds=10).account("board")
     <Account 'board'>

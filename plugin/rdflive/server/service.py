@@ -21,10 +21,13 @@ from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
+from rdflive.server.shared_commits import SharedCommits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
+from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
     import resource
@@ -51,6 +54,8 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
+    shared_commits: SharedCommits
+    """Updates of several clients in one commit; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -67,9 +72,12 @@ class Service:
         scratch: Path | None = None,
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
+        history: History | None = None,
+        stored: StoredLog | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, and `rules` are those of `entailment=rules`.
+        the validation that clients may follow, `rules` are those of `entailment=rules`, and `history`
+        numbers the commits (by default one of its own for each `running`), which `stored` has on disk.
         """
         self.validation = validation
         self.rules = rules
@@ -78,11 +86,18 @@ class Service:
         self.metrics = Metrics()
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
+        self._history = history
+        self._stored = stored
 
     @property
     def capture(self) -> Capture:
         """The capture of the store's changes; its lock is the store's."""
         return manager.attach(self._store).capture
+
+    @property
+    def history(self) -> History:
+        """The numbers of the commits, from which all ids of events are made."""
+        return self.changes.history
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -90,11 +105,12 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
+        self.shared_commits = SharedCommits(dataset, threads)
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
-        self.topics = Topics(dataset, limits, self.children, threads, self.rules)
-        self.changes = CommitLog(dataset)
+        self.changes = CommitLog(dataset, self._history, self._stored)
+        self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
-        self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
+        self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
         try:
             if self.validation is not None:
                 await self.topics.validate(self.validation)
