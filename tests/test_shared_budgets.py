@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from rdflib import Literal, URIRef
 import rdflive
 from rdflive import Budget, BudgetError, SharedBudget
 from rdflive.delivery.membership import _states
+from rdflive.query.shared_meter import SharedMeter
 from support.effort import drawn_from, rounds
 from test_budgets import Follower, P, drawn_query, write
 
@@ -166,6 +168,20 @@ def test_delivery_is_charged_before(ticks: Ticks) -> None:
     assert ended([large, small]) == [0]
     assert sum(small.rows.values()) == 9
     assert large.rows == Counter()
+
+
+def test_rows_of_walks_are_charged(ticks: Ticks) -> None:
+    """They are counted outside of work whose time is measured."""
+    shared, capture = SharedBudget(1), SimpleNamespace(sequence=1)
+    meter = SharedMeter(Budget(), capture, shared)
+    meter.enter(shared.account("a"))
+    for _ in range(100_000):
+        meter.spend()
+    assert 0.019 < meter.cost <= 0.02
+    meter.run(meter.spend, 50_000)
+    before = meter.cost
+    meter.spend(1000)
+    assert meter.cost - before < 0.001  # the work has paid for its rows by its time
 
 
 def test_restarts_are_charged(ticks: Ticks) -> None:

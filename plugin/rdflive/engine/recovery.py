@@ -8,7 +8,7 @@ from typing import Any
 from weakref import proxy
 
 from rdflive.engine.multiset import Row, TermWeights
-from rdflive.engine.query import Found, QueryState, Use
+from rdflive.engine.query import Answers, Found, QueryState, Use
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.query.budget import Budget
@@ -269,7 +269,7 @@ class Recovery:
     def _restart(self, query: QueryState) -> dict[Row, TermWeights] | None:
         """Restart a stopped query; return the answers by parameters, or None if that fails."""
         try:
-            answers = self._state.start(query)
+            answers: Answers = self._state.start(query)
             if answers is None:
                 answers = {(): self._state.answer_to(query, ())}
             if isinstance(query.meter, SharedMeter):
