@@ -170,6 +170,23 @@ def test_delivery_is_charged_before(ticks: Ticks) -> None:
     assert large.rows == Counter()
 
 
+def test_account_within_its_share_keeps_all(ticks: Ticks) -> None:
+    """One of its four subscriptions has taken more than a quarter of the share."""
+    shared, capture = SharedBudget(8), SimpleNamespace(sequence=1)
+    names = ["a"] * 4 + ["b"]
+    meters = [SharedMeter(Budget(), capture, shared) for _ in names]
+    for meter, name in zip(meters, names, strict=True):
+        meter.enter(shared.account(name))
+    a, b = shared.account("a"), shared.account("b")
+    shared.charge(b, 9.0, 1)
+    shared.charge(a, 0.9, 1)
+    assert shared.refusal(a, 0.9, 1) is None
+    shared.charge(a, 0.2, 1)
+    assert shared.refusal(a, 1.1, 1) is not None
+    assert shared.refusal(a, 0.2, 1) is None  # less than its part
+    assert shared.refusal(b, 9.0, 1) is not None
+
+
 def test_rows_of_walks_are_charged(ticks: Ticks) -> None:
     """They are counted outside of work whose time is measured."""
     shared, capture = SharedBudget(1), SimpleNamespace(sequence=1)
