@@ -20,6 +20,7 @@ from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import checked_rules, listening_on
+from rdflive.cli.ending import ending_within
 from rdflive.cli.serve_options import check_serve_options, is_replica
 from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import load_once, opened
@@ -35,6 +36,8 @@ __all__ = ["run"]
 
 _LOOKS: Final = 0.5
 """Seconds between two checks of a file for more content."""
+_END: Final = 15.0
+"""Seconds to end after a signal, whatever the process is at."""
 _GRACE: Final = 10.0
 """Seconds for an entry of the feed to complete at shutdown."""
 
@@ -73,7 +76,12 @@ def run(args: argparse.Namespace) -> None:
     with listening_on(host, port):
         listener = listen(host, port)
     log, before = _log(args)
-    with listener, opened(args.store, args.store_path, union=args.union) as dataset, ExitStack() as ending:
+    with (
+        ending_within(_END),
+        listener,
+        opened(args.store, args.store_path, union=args.union) as dataset,
+        ExitStack() as ending,
+    ):
         if log is not None:
             log.open(before)
         name = None if form is None else feed_name(args)

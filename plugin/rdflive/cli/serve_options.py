@@ -112,6 +112,13 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--subscriptions", type=_positive, metavar="N", help="open subscriptions (default: 1,000)")
     add("--rows", type=_positive, metavar="N", help="answer of one subscription (default: 1,000,000)")
     add(
+        "--update-seconds",
+        type=_positive,
+        metavar="N",
+        help="processor time of all subscriptions of all clients together for one update (default: 10); "
+        "then the client that takes most loses its most expensive subscriptions",
+    )
+    add(
         "--commit-seconds",
         type=_positive,
         metavar="N",

@@ -38,6 +38,8 @@ with suppress(ImportError):  # Windows has none; `make_app` reports that it cann
 
 __all__ = ["FeedState", "Service", "allow_files", "make_server"]
 
+_PATIENCE: Final = 3.0
+"""Seconds for accepted updates to be written at the end, before their subscriptions are ended."""
 _GRACE: Final = 5
 """Seconds for running responses to finish at the end."""
 
@@ -145,9 +147,18 @@ class Service:
             threads.close()
 
     async def stop(self) -> None:
-        """End all streams, and wait for updates; queries may still finish. May be repeated."""
+        """End all streams, and wait for the update under way; queries may still finish. May be repeated.
+
+        Later updates are written as well if that takes no more than some seconds.
+        """
         async with self._stopping:  # a second call must wait for the first
-            await self.threads.stop_writing()  # first, so that clients receive their changes
+            # first, so that clients receive their changes
+            writing = asyncio.ensure_future(self.threads.stop_writing())
+            await asyncio.wait([writing], timeout=_PATIENCE)
+            if not writing.done():
+                self.threads.drop()
+                self.topics.end_work()
+            await writing
             if self.replica is not None:
                 await self.threads.work(self.replica.close)
             await self.topics.close()

@@ -33,6 +33,8 @@ class Limits:
     """Open subscriptions."""
     rows: int = 1_000_000
     """Solutions in the answer of a subscription."""
+    update_seconds: float = 10.0
+    """Processor time of all subscriptions of all clients together for one commit."""
     commit_seconds: float = 2.0
     """Processor time of a subscription for one commit."""
     commit_rows: int = 1_000_000
