@@ -12,7 +12,7 @@ from support.nginx import need_nginx
 @pytest.mark.sampled(by="seed")
 @pytest.mark.parametrize("seed", [1])
 def test_no_client_loses_or_repeats_anything_when_servers_are_killed(seed: int) -> None:
-    """Each process is killed in turn; every event leads to the answer of its commit, and no client resyncs."""
+    """Each process is killed in turn; each event leads to the answer of its commit, without a resync."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     need_nginx()
     outcome = replicas.run(
