@@ -198,6 +198,25 @@ def test_the_log_of_a_topic_is_filled_once_for_all(tmp_path: Path, monkeypatch: 
         assert len(catching) <= len(streams) - 1
 
 
+def test_a_topic_that_is_older_than_the_client_goes_back_from_its_own_place(tmp_path: Path) -> None:
+    """What the topic has seen itself is not counted again."""
+    with running(tmp_path) as server:
+        for number in range(3):
+            updated(server, PREFIX + f"INSERT DATA {{ :s{number} :n {number} }}")
+        first = server.service.history.id(1)
+    with running(tmp_path) as server:
+        fresh = follow(server, PLAIN)
+        assert len(fresh.next()[1]["added"]) == 3
+        updated(server, PREFIX + "INSERT DATA { :s3 :n 3 } ; DELETE DATA { :s1 :n 1 }")
+        fresh.next()
+        stream = follow(server, PLAIN, first)
+        kind, members = stream.next()
+        assert (kind, members["removed"]) == ("update", [])
+        assert sorted(row["s"]["value"] for row in members["added"]) == ["http://e/s2", "http://e/s3"]
+        fresh.close()
+        stream.close()
+
+
 @pytest.mark.parametrize("last", ["1", "1-00000000", "7-{epoch}", "999999999999999999-{epoch}"])
 def test_an_id_of_no_commit_gets_the_whole_answer(
     last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

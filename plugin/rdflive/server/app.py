@@ -140,11 +140,12 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
             # a server without tokens ignores Authorization, but a client may send it all the same
-            allow_headers=["Last-Event-ID", "Authorization"],
+            allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
             expose_headers=[
                 "Last-Event-ID",
                 "Location",
+                "Preference-Applied",
                 "Rdflive-Sequence",
                 "Retry-After",
                 "WWW-Authenticate",

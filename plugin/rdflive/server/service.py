@@ -25,6 +25,7 @@ from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.replica import Replica
 from rdflive.server.settings import Limits
+from rdflive.server.shared_commits import SharedCommits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
@@ -57,6 +58,8 @@ class Service:
     """Threads for work that may wait for the store's lock; made by `running`."""
     loads: Loads
     """The documents that are being written; made by `running`."""
+    shared_commits: SharedCommits
+    """Updates of several clients in one commit; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -115,6 +118,7 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
+        self.shared_commits = SharedCommits(dataset, threads)
         self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
         self.loads = Loads(dataset, limits, threads)
         self.changes = CommitLog(dataset, self._history, self._stored)

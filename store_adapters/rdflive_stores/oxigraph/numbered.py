@@ -43,6 +43,8 @@ class Numbered:
         self._held = _marks(native)
         self._pending: dict[QuadTerms, Literal[1, -1]] | None = None
         """The whole commit that is in the log, and not yet in the store."""
+        self._coming = self._mark()
+        """The quad of its number."""
 
     def begin(self) -> None:
         """Start a batch."""
@@ -53,11 +55,11 @@ class Numbered:
         quads = _without_union(changes)
         if quads:
             self._log.append(self._history.coming, _content(quads))
-            self._pending = quads
+            self._pending, self._coming = quads, self._mark()
 
     def marks(self) -> list[Quad]:
         """Return the quads of the number that the transaction of a whole commit inserts."""
-        return [] if self._pending is None else [self._mark()]
+        return [] if self._pending is None else [self._coming]
 
     def _mark(self) -> Quad:
         # Oxigraph keeps a short literal in the quad itself; a longer one would stay in its dictionary
@@ -93,7 +95,7 @@ class Numbered:
 
     def _replace_marks(self) -> None:
         """Delete the quads of earlier numbers. After an interruption the highest one is valid."""
-        held, self._held = self._held, [self._mark()]
+        held, self._held = self._held, [self._coming]
         for quad in held:
             self._native.remove(quad)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import rdflib
 from rdflib.term import Node
@@ -126,8 +126,8 @@ class CatchUp:
 
 
 def _undo(dataset: rdflib.Dataset, adapter: Any, changes: Mapping[Any, int]) -> None:
-    opposite = {quad: -sign for quad, sign in changes.items()}
-    adapter.write(dataset, Transaction(opposite, name="server", keep={}))  # type: ignore[arg-type]
+    opposite: dict[Any, Literal[1, -1]] = {q: -1 if sign > 0 else 1 for q, sign in changes.items()}
+    adapter.write(dataset, Transaction(opposite, name="server", keep={}))
 
 
 def _undo_patch(dataset: rdflib.Dataset, patch: str) -> None:

@@ -85,6 +85,11 @@ class EventLog:
         return f"{self.sequence}-{self._epoch}" if self._epoch else ""
 
     @property
+    def epoch(self) -> str:
+        """The token in the ids of events; empty before the initial delta."""
+        return self._epoch
+
+    @property
     def sequence(self) -> int:
         """The number of the last commit in the log."""
         return self._backlog.last
@@ -222,10 +227,6 @@ class EventLog:
             return self._end if self._end.about else None
         return event
 
-    def is_after(self, place: int, epoch: str) -> bool:
-        """True if the log has a later event than that of a place, or one of another epoch."""
-        return epoch != self._epoch or place < self.sequence
-
     def _can_go_on(self, reader: EventLogReader) -> bool:
         """Return True if the log keeps the changes after a reader's place."""
         return reader.epoch == self._epoch and reader.place in self._backlog
@@ -322,7 +323,8 @@ class EventLogReader:
     @property
     def is_behind(self) -> bool:
         """True after a later commit, even if its changes cancelled out."""
-        return self._log.is_after(self.place, self.epoch)
+        log = self._log
+        return self.epoch != log.epoch or (bool(self.epoch) and self.place < log.sequence)
 
     def take_now(self) -> ServedEvent | None:
         """Take the pending event; None without one."""
