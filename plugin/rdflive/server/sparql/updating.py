@@ -23,14 +23,10 @@ from rdflive.syntax.reader import read_update
 from rdflive.syntax.tree import Tree
 from rdflive.syntax.writing import write
 
-<<<<<<< HEAD
-__all__ = ["checked_update", "run_update", "updated"]
-=======
 __all__ = [
     "FEW", "CheckedUpdate", "FailedUpdate", "checked_update", "has_few_matches", "is_data", "run_update",
-    "run_update_of_few",
+    "run_update_of_few", "updated",
 ]  # fmt: skip
->>>>>>> a3803d8e84253f8ee59eaf04d14c0471dd21a0cf
 
 _MATCHING: Final = frozenset({"Modify", "DeleteWhere"})
 """The operations that have patterns."""
@@ -125,15 +121,8 @@ def run_update(dataset: rdflib.Dataset, *texts: str) -> int:
         # not in a batch, so that guards can refuse it before the writing
         with manager.locked(store) as locked:
             adapter: Any = locked
-<<<<<<< HEAD
-            adapter.write(updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
-            return int(adapter.capture.number)
-=======
             adapter.write(updated(dataset), Transaction({}, updates=texts, name="server", keep={}))
-            capture = adapter.capture
-            # a child process, which tries an update, has no history
-            return int(capture.sequence if capture.history is None else capture.history.number)
->>>>>>> a3803d8e84253f8ee59eaf04d14c0471dd21a0cf
+            return int(adapter.capture.number)
     except (MemoryError, RecursionError):
         raise
     except ValidationError as error:
@@ -149,9 +138,6 @@ def run_update(dataset: rdflib.Dataset, *texts: str) -> int:
     raise problem  # not from the error: Oxigraph must drop the objects of its frames in this thread
 
 
-<<<<<<< HEAD
-def updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
-=======
 def _bounding(requests: Iterable[Tree]) -> list[TriplePattern]:
     """Return the patterns of an update that has one triple pattern, and data beside it; else none.
 
@@ -187,7 +173,6 @@ def _flat(parts: Iterable[Tree] | None) -> Iterator[Tree]:
 
 
 def updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
->>>>>>> a3803d8e84253f8ee59eaf04d14c0471dd21a0cf
     """Return the dataset to update: for Oxigraph without the union of graphs."""
     if native_of(dataset) is None or not dataset.default_union:
         return dataset
