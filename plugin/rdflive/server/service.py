@@ -12,7 +12,7 @@ import rdflib
 import uvicorn
 from starlette.applications import Starlette
 
-from rdflive.asgi.connections import WebSocket, http_within
+from rdflive.asgi.connections import http_within
 from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
@@ -169,13 +169,12 @@ def make_server(app: Starlette, *, certificate: str | None = None, key: str | No
     config = uvicorn.Config(
         app,
         http=http_within(service.limits.header_seconds),
-        ws=WebSocket,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         # a client without a token is identified by its address, which it could forge by X-Forwarded-For
         proxy_headers=False,
-        ws_max_size=service.limits.request_bytes,
         timeout_graceful_shutdown=_GRACE,
         ssl_certfile=certificate,
         ssl_keyfile=key,
