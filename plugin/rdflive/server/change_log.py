@@ -21,7 +21,7 @@ from rdflive.plugins import manager
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.server.failures import Problem
 from rdflive.sinks.sink import to_rdflib
-from rdflive.store import Durable, History, LogGapError, StoredLog
+from rdflive.store import DurableStore, History, LogGapError, StoredLog
 
 __all__ = ["Commit", "CommitLog"]
 
@@ -237,7 +237,7 @@ class CommitLog:
 
     def _read(self, number: int, content: bytes) -> Batch:
         with manager.locked(self._store) as adapter:
-            assert isinstance(adapter, Durable)  # noqa: S101 - only such a store has the log
+            assert isinstance(adapter, DurableStore)  # noqa: S101 - only such a store has the log
             changes = adapter.read_changes(content)
         return Batch(tuple(Change(sign, Quad(*quad)) for quad, sign in changes.items()), number)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
-    Durable,
+    DurableStore,
     GraphLike,
     Guardable,
     LiteralParts,
@@ -38,7 +38,7 @@ __all__ = [
     "Capture",
     "ChangeLogError",
     "Changes",
-    "Durable",
+    "DurableStore",
     "GraphKey",
     "GraphLike",
     "Guardable",

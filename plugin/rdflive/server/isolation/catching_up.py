@@ -23,7 +23,7 @@ from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.frames import Frames
 from rdflive.sinks.events.log import weights_of
-from rdflive.store import Durable, LogGapError, Transaction
+from rdflive.store import DurableStore, LogGapError, Transaction
 from rdflive.store.stored_log import read_log
 
 __all__ = ["CatchUp"]
@@ -101,7 +101,7 @@ class CatchUp:
         """Return the commits after `place`; raises `Problem` if the log lacks one, or they are too many."""
         if isinstance(self.log, CommitLog):
             return self._in_memory(self.log, dataset, adapter)
-        assert isinstance(adapter, Durable)  # noqa: S101 - only such a store has a log on disk
+        assert isinstance(adapter, DurableStore)  # noqa: S101 - only such a store has a log on disk
         found: list[_Undo] = []
         size = 0
         try:

@@ -12,7 +12,7 @@ from rdflib.term import BNode, Identifier, URIRef, Variable
 
 from rdflive.errors import ValidationError
 from rdflive.plugins import manager
-from rdflive.server.failures import Problem, Refused
+from rdflive.server.failures import Problem, Refused, problem_of
 from rdflive.server.sparql.answering import native_of, refused_by_oxigraph
 from rdflive.server.sparql.guards import check, placed
 from rdflive.server.sparql.operations import ProtocolOperation
@@ -128,7 +128,7 @@ def run_update(dataset: rdflib.Dataset, *texts: str) -> int:
     except ValidationError as error:
         problem = Refused(error)
     except ChangeLogError as error:
-        problem = Problem(507, f"nothing was changed: {error}", headers={"Retry-After": "60"})
+        problem = problem_of(error)
     except Exception as error:  # noqa: BLE001 - the engines raise plain Exception, RuntimeError and others
         if isinstance(error, SyntaxError):
             told = refused_by_oxigraph(error, texts[0])
