@@ -58,10 +58,10 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
-    shared_commits: SharedCommits
-    """Updates of several clients in one commit; made by `running`."""
     loads: Loads
     """The documents that are being written; made by `running`."""
+    shared_commits: SharedCommits
+    """Updates of several clients in one commit; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
