@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from starlette.types import Receive
@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request as Handshake
 
-__all__ = ["CUT", "WebSocket", "http_within", "until_gone"]
+__all__ = ["CUT", "WebSocket", "bare", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
 """The key of a request's scope for the function that ends its connection at once."""
@@ -22,10 +22,10 @@ _LONGEST_HEAD: Final = 65_536
 """Bytes of the longest accepted request head."""
 
 
-def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.Protocol]:
+def http_within(seconds: Callable[[], float], log: logging.Logger = _UVICORN) -> type[HttpToolsProtocol]:
     """Return a protocol that limits the time and the length of request heads.
 
-    `log` receives the errors of requests.
+    `seconds` is asked for the limit of each head. `log` receives the errors of requests.
     """
 
     class HttpProtocol(HttpToolsProtocol):
@@ -78,7 +78,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
 
         def _await_head(self) -> None:
             if self._head_timer is None:
-                self._head_timer = self.loop.call_later(seconds, self._cut, b"408 Request Timeout")
+                self._head_timer = self.loop.call_later(seconds(), self._cut, b"408 Request Timeout")
 
         def _end_head(self) -> None:
             if self._head_timer is not None:
@@ -88,7 +88,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
         def _cut(self, status: bytes) -> None:
             self._end_head()
             if not self.transport.is_closing():
-                self.transport.write(_bare(status))
+                self.transport.write(bare(status))
                 self.transport.close()
 
     return HttpProtocol
@@ -101,7 +101,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         """Process bytes: the first bytes hold the full head, and are refused if they are no handshake."""
         super().data_received(data)
         if not self.handshake_initiated and not self.transport.is_closing():
-            self.transport.write(_bare(b"400 Bad Request"))
+            self.transport.write(bare(b"400 Bad Request"))
             self.transport.close()
 
     def handle_connect(self, event: Handshake) -> None:
@@ -142,5 +142,6 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _bare(status: bytes) -> bytes:
+def bare(status: bytes) -> bytes:
+    """Return a response without a body, after which the connection ends."""
     return b"HTTP/1.1 " + status + b"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

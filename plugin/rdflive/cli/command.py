@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, once, serve, validate, watch
+from rdflive.cli import backup, explain, match, once, serve, validate, watch
 from rdflive.cli.out_file import STDOUT, reason
 from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
@@ -232,6 +232,7 @@ def _parser() -> Parser:
     _add_watch(commands)
     _add_validate(commands)
     _add_serve(commands)
+    _add_backup(commands)
     _add_explain(commands)
     _add_match(commands)
     for plugged in metadata.entry_points(group=_PLUGGED):
@@ -298,6 +299,18 @@ def _add_serve(commands: _Commands) -> None:
         commands, "serve", "serve a graph over HTTP, with subscriptions", _SERVE, _SERVE_EXAMPLES, serve.run
     )
     add_serve_options(command)
+
+
+def _add_backup(commands: _Commands) -> None:
+    command = _add(
+        commands,
+        "backup",
+        "copy a store on disk, also while it is served",
+        backup.TEXT,
+        backup.EXAMPLES,
+        backup.run,
+    )
+    backup.add_backup_options(command)
 
 
 def _add_explain(commands: _Commands) -> None:

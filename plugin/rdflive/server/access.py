@@ -23,7 +23,7 @@ __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 
 log = logging.getLogger("rdflive")
 
-Right: TypeAlias = Literal["read", "update", "subscribe"]
+Right: TypeAlias = Literal["read", "update", "subscribe", "backup"]
 RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
 """The cookie with the token of the page. The browser sends it, and no script can read it."""
@@ -54,12 +54,21 @@ class Access:
     """Finds the client of a request. Without `tokens` every client has all rights.
 
     `host` is the name that the server listens on. On a loopback address a request must name the machine
-    itself, against DNS rebinding. `origins` are those of other sites whose pages may use the server.
+    itself, against DNS rebinding, unless it may come through a proxy (`is_proxied`) under another name; then
+    there must be tokens. `origins` are those of other sites whose pages may use the server.
     """
 
-    def __init__(self, tokens: Mapping[str, Client] | None, host: str, origins: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        tokens: Mapping[str, Client] | None,
+        host: str,
+        origins: Iterable[str] = (),
+        *,
+        is_proxied: bool = False,
+    ) -> None:
         self._tokens = tokens
         self._host = host.lower()
+        self._is_bound = is_loopback(self._host) and not (is_proxied and tokens is not None)
         self._origins = frozenset(origins)
         self._refused: set[str] = set()
         """The sites whose refusal is already logged."""
@@ -68,6 +77,17 @@ class Access:
     def needs_token(self) -> bool:
         """True if requests must have a token."""
         return self._tokens is not None
+
+    def replace_tokens(self, tokens: Mapping[str, Client]) -> dict[str, frozenset[Right]]:
+        """Take other tokens, on a server that has some; return the rights that each client has lost."""
+        lost: dict[str, frozenset[Right]] = {}
+        for key, client in (self._tokens or {}).items():
+            now = tokens.get(key)
+            kept = now.rights if now is not None and now.name == client.name else frozenset()
+            if client.rights - kept:
+                lost[client.name] = client.rights - kept
+        self._tokens = tokens
+        return lost
 
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
         """Return the client of a request; raise `Problem` 401."""
@@ -99,7 +119,7 @@ class Access:
         first refusal of each site is logged, as a browser does not show it.
         """
         host = headers.get("host", "")
-        if is_loopback(self._host) and not may_mean(host, self._host):
+        if self._is_bound and not may_mean(host, self._host):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         # browsers send this also for pictures, scripts and links, which have no Origin
         is_other = headers.get("sec-fetch-site") in ("cross-site", "same-site")

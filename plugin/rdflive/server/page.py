@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rdflive.server.access import COOKIE, Access, Client
+from rdflive.server.bodies import read_body
 from rdflive.server.failures import Problem
 from rdflive.server.service import Service
-from rdflive.server.settings import read_body
 from rdflive.syntax.prefixes import writable_prefixes
 
 __all__ = ["login", "page_routes", "sign_in"]

@@ -144,7 +144,7 @@ class _Session:
             token = token if scheme.lower() == "bearer" else scheme
             address = self._socket.client.host if self._socket.client else "unknown"
             client = self._access.holder(token or None, address)
-        client.need("subscribe")
+        self._socket.state.under_way.use(client, "subscribe")
         return client
 
     def _subscribe(self, members: Mapping[str, Any], alias: str | None, client: Client) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -13,10 +14,12 @@ import uvicorn
 from starlette.applications import Starlette
 
 from rdflive.asgi.connections import WebSocket, http_within
+from rdflive.asgi.counting import Connections
 from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
+from rdflive.server.admission import Admission
 from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
@@ -55,6 +58,12 @@ class Service:
     """Held while `stop` runs; made by `running`, as it belongs to a loop."""
     is_running = False
     """True inside `running`."""
+    is_backing_up = False
+    """True while a backup is made."""
+    is_stopping = False
+    """True from the beginning of `stop`."""
+    unsent_bytes = 0
+    """Bytes of responses that waited for clients at the last `measure_unsent`."""
     feed: FeedState | None = None
     """The state of the change feed that the dataset follows; None without one. The feed's thread sets it."""
 
@@ -65,22 +74,44 @@ class Service:
         scratch: Path | None = None,
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
+        backups: Path | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, and `rules` are those of `entailment=rules`.
+        the validation that clients may follow, `rules` are those of `entailment=rules`, and `backups` is the
+        folder for backups.
         """
+        self.backups = backups
         self.validation = validation
         self.rules = rules
         self.dataset = dataset
-        self.limits = limits
+        self.limits = replace(limits)  # of its own, as `replace_by` changes them
+        self.admission = Admission(self.limits)
         self.metrics = Metrics()
+        self.connections = Connections(lambda: (self.limits.connections, self.limits.all_connections))
         self._store: Any = manager.store_of(dataset)
-        self._scratch = scratch
+        self.scratch = scratch
 
     @property
     def capture(self) -> Capture:
         """The capture of the store's changes; its lock is the store's."""
         return manager.attach(self._store).capture
+
+    def end_backup(self) -> None:
+        """Allow the next backup."""
+        self.is_backing_up = False
+
+    def measure_unsent(self) -> None:
+        """Set `unsent_bytes`; must run in the event loop's thread."""
+        self.unsent_bytes = self.connections.unsent_bytes
+
+    def unready(self) -> list[str]:
+        """Return the reasons why clients should use another server; empty if there are none."""
+        reasons = []
+        if self.is_stopping:
+            reasons.append("the server is shutting down")
+        if self.feed == "stopped":
+            reasons.append("the feed has stopped: the log of the server has the reason")
+        return reasons
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -88,11 +119,11 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
-        self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
+        self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
         self.topics = Topics(dataset, limits, self.children, threads, self.rules)
         self.changes = CommitLog(dataset)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
-        self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
+        self.is_stopping = False
         try:
             if self.validation is not None:
                 await self.topics.validate(self.validation)
@@ -107,33 +138,46 @@ class Service:
 
     async def stop(self) -> None:
         """End all streams, and wait for updates; queries may still finish. May be repeated."""
+        self.is_stopping = True
         async with self._stopping:  # a second call must wait for the first
             await self.threads.stop_writing()  # first, so that clients receive their changes
             await self.topics.close()
             await self.threads.work(self.changes.close)
 
 
-def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> AsgiServer:
+def make_server(
+    app: Starlette,
+    *,
+    certificate: str | None = None,
+    key: str | None = None,
+    proxies: Sequence[str] = (),
+    on_hangup: Callable[[AsgiServer], object] | None = None,
+) -> AsgiServer:
     """Return the server of an application; `run([listener])` serves until SIGINT or SIGTERM.
 
-    Then streams of subscriptions end at once, and running responses have some seconds to finish.
+    Then streams of subscriptions end at once, and running responses have some seconds to finish. `proxies`
+    are the addresses whose `X-Forwarded-For` and `X-Forwarded-Proto` count. `on_hangup` is called at SIGHUP.
     """
     service: Service = app.state.service
+    http, websocket = service.connections.protocols(
+        http_within(lambda: service.limits.header_seconds), WebSocket, proxies
+    )
     config = uvicorn.Config(
         app,
-        http=http_within(service.limits.header_seconds),
-        ws=WebSocket,
+        http=http,
+        ws=websocket,
         log_level="warning",
         access_log=False,
         server_header=False,
         # a client without a token is identified by its address, which it could forge by X-Forwarded-For
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         ws_max_size=service.limits.request_bytes,
         timeout_graceful_shutdown=_GRACE,
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
-    return AsgiServer(config, service.stop)
+    return AsgiServer(config, service.stop, on_hangup)
 
 
 def allow_files() -> None:
