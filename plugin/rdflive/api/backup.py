@@ -58,7 +58,7 @@ def _open(folder: Path) -> None:
     copy = rdflib.Dataset(store="Oxigraph")
     try:
         copy.open(str(folder))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError for corrupt files
         raise RdfliveError(f"the backup cannot be opened, and was discarded: {error}") from error
     copy.close()
 

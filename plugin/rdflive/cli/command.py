@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     # generic for type checkers only
     _Commands = argparse._SubParsersAction[Parser]
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 _PLUGGED: Final = "rdflive.commands"
 """The entry-point group of other packages' commands: functions of the argparse subparsers."""
@@ -214,6 +214,17 @@ def _drop_output() -> None:
 def _fail(reason: str) -> int:
     print(f"rdflive: error: {reason}", file=sys.stderr)
     return _BAD_INPUT
+
+
+def make_parser(command: str) -> Parser:
+    """Return the parser of a command.
+
+    >>> make_parser("serve").prog
+    'rdflive serve'
+    """
+    found = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
+    parser: Parser = found.choices[command]
+    return parser
 
 
 def _parser() -> Parser:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -187,8 +188,10 @@ class _Over(Exception):  # noqa: N818 - not an error
 def _follow(
     service: Service, form: Any, args: argparse.Namespace, name: str | None, is_over: threading.Event
 ) -> None:
-    def applied(_: Entry) -> None:
+    def applied(entry: Entry) -> None:
         service.metrics.feed_entries.inc()
+        if args.follow and entry.frame:
+            service.feed_lag = partial(_unread, args.changes, entry.frame[-1].end)
         if is_over.wait(args.pace):
             # between two entries, so that none is applied in part
             raise _Over
@@ -217,6 +220,14 @@ def _follow(
     else:
         service.feed = "ended"
         print(f"the feed has ended: {_summary(done, args.dead_letters)}", file=sys.stderr, flush=True)
+
+
+def _unread(path: str, position: int) -> int:
+    """Return the bytes of a file behind a position."""
+    try:
+        return max(0, os.path.getsize(path) - position)
+    except OSError:  # it is being replaced
+        return 0
 
 
 def _summary(done: rdflive.Mirrored, dead_letters: str | None) -> str:

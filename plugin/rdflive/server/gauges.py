@@ -38,6 +38,9 @@ def gauges(service: Service) -> Iterator[Metric]:
     if service.feed is not None:
         is_running = service.feed == "following"
         yield _gauge("rdflive_feed_running", "1 while the change feed is followed", is_running)
+    if service.feed_lag is not None:
+        text = "Bytes of the file of the feed that are not applied yet"
+        yield _gauge("rdflive_feed_lag_bytes", text, service.feed_lag())
 
 
 def _of_subscriptions(topics: Sequence[Topic]) -> Iterator[Metric]:

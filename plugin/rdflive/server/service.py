@@ -62,6 +62,8 @@ class Service:
     """True while a backup is made."""
     is_stopping = False
     """True from the beginning of `stop`."""
+    feed_lag: Callable[[], int] | None = None
+    """Gives the bytes of the feed's file that are not applied yet; None for other feeds."""
     unsent_bytes = 0
     """Bytes of responses that waited for clients at the last `measure_unsent`."""
     feed: FeedState | None = None
