@@ -40,7 +40,12 @@ def table_of_keys(command: str) -> str:
     for key, action in config_keys(parser).items():
         named.setdefault(action, []).append(f"`{key}`")
     rows = [
-        f"| {', '.join(keys)} | {type_of(action)} | {str(action.help).replace('|', chr(92) + '|') % vars(action)} |"
+        f"| {', '.join(keys)} | {type_of(action)} | {cell(str(action.help) % vars(action))} |"
         for action, keys in named.items()
     ]
     return "\n".join(["| key | type | means |", "|---|---|---|", *rows])
+
+
+def cell(text: str) -> str:
+    """Write a text in a table."""
+    return text.replace("|", "\\|")

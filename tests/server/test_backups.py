@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -26,6 +29,9 @@ from support.waiting import until
 pytest.importorskip("oxrdflib", reason="a store on disk needs rdflive[oxigraph]")
 pytestmark = pytest.mark.posix("the server forks")
 
+HOLDING = (
+    "import pyoxigraph, sys; s = pyoxigraph.Store(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+)
 ALL = frozenset({"read", "update", "subscribe", "backup"})
 
 
@@ -245,11 +251,23 @@ def test_the_command_copies_a_store_that_no_program_has_open(
     dataset = opened(tmp_path / "store")
     dataset.add((rdflib.URIRef("urn:n"), rdflib.URIRef("urn:p"), rdflib.Literal(1)))
     store, copy = str(tmp_path / "store"), str(tmp_path / "copy")
-    assert main(["backup", store, copy]) == 2
-    assert "back it up by its server: rdflive backup URL NAME" in capsys.readouterr().err
     dataset.close()
+    del dataset  # RocksDB's lock goes with the last reference
+    gc.collect()
+    before = {name: (tmp_path / "store" / name).read_bytes() for name in left(tmp_path / "store")}
     assert main(["backup", store, copy]) == 0
+    # the store itself is not opened, which would change it
+    assert before == {name: (tmp_path / "store" / name).read_bytes() for name in left(tmp_path / "store")}
     assert numbers(tmp_path / "copy") == [1]
+    assert numbers(tmp_path / "store") == [1]
+    # in another process: locks of one process do not exclude each other
+    with subprocess.Popen([sys.executable, "-c", HOLDING, store], stdout=-1, stdin=-1) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"open\n"
+        assert main(["backup", store, str(tmp_path / "x")]) == 2
+        assert "back it up by its server: rdflive backup URL NAME" in capsys.readouterr().err
+        holder.communicate()
+    assert left(tmp_path) == ["copy", "store"]
     capsys.readouterr()
     for arguments, reason in (
         ([store, copy], "copy exists already"),

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from rdflive.api.backup import back_up
-from rdflive.cli.stored import opened
+from rdflive.api.backup import StoreIsOpen, back_up_closed
 from rdflive.client.requests import Address
 from rdflive.errors import RdfliveError
 from rdflive.http import Http, HttpFault
@@ -64,13 +63,9 @@ def run(args: argparse.Namespace) -> None:
     if not os.path.exists(os.path.join(args.store, "CURRENT")):
         raise RdfliveError(f"{args.store}: is not the folder of an Oxigraph store")
     try:
-        with opened("oxigraph", args.store, union=False) as dataset:
-            back_up(dataset, Path(args.target))
-    except RdfliveError as error:
-        hint = (
-            "; back it up by its server: rdflive backup URL NAME" if "another program" in str(error) else ""
-        )
-        raise RdfliveError(f"{error}{hint}") from error
+        back_up_closed(Path(args.store), Path(args.target))
+    except StoreIsOpen as error:
+        raise RdfliveError(f"{error}; back it up by its server: rdflive backup URL NAME") from error
     print(f"{args.target} has a copy of {args.store}: rdflive serve {args.target}", file=sys.stderr)
 
 
