@@ -27,12 +27,12 @@ from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.access_log import AccessLog
 from rdflive.server.backups import back_up
+from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
 from rdflive.server.gauges import gauges
 from rdflive.server.openapi import show_openapi
-from rdflive.server.page import login, page_routes
 from rdflive.server.protocol import query, update
 from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
@@ -151,7 +151,6 @@ def _routes() -> list[BaseRoute]:
     return [
         Route("/health", _health),
         Route("/ready", _ready),
-        Route("/login", login, methods=["POST"]),
         Route("/query", _needing("read", query), methods=["GET", "POST"]),
         Route("/update", _needing("update", update), methods=["POST"]),
         Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
@@ -165,7 +164,7 @@ def _routes() -> list[BaseRoute]:
         Route("/backup", _needing("backup", back_up), methods=["POST"]),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
-        *page_routes(),
+        *PAGE_ROUTES,
     ]
 
 
