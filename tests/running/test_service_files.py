@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rdflive.cli import main
+from support.pages import blocks
 
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
 pytest.importorskip("oxrdflib", reason="a store on disk needs rdflive[oxigraph]")
@@ -23,6 +24,22 @@ def test_the_configuration_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
     """As it is, with its tokens."""
     assert main(["serve", "--config", str(SERVICE / "rdflive.toml"), "--check"]) == 0
     assert capsys.readouterr().err.endswith("all options and files are valid\n")
+
+
+def test_the_page_shows_what_the_files_have() -> None:
+    """The configuration of docs/operations.md is part of the file, and its commands are those of the program."""
+    page = ROOT / "docs" / "operations.md"
+    (shown,) = (each.code for each in blocks(page) if each.language == "toml")
+    config = (SERVICE / "rdflive.toml").read_text()
+    assert [line for line in shown.splitlines() if line not in config] == []
+    commands = "".join(each.code for each in blocks(page) if each.language == "sh")
+    assert set(re.findall(r"examples/service/([\w.]+)", commands)) <= {
+        path.name for path in SERVICE.iterdir()
+    }
+    tokens = (SERVICE / "tokens.toml").read_text()
+    assert set(re.findall(r"replace-me-[\w-]+", page.read_text())) <= set(
+        re.findall(r"replace-me-[\w-]+", tokens)
+    )
 
 
 def test_the_unit_is_valid(tmp_path: Path) -> None:
