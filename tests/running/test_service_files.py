@@ -27,7 +27,7 @@ def test_the_configuration_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_shows_what_the_files_have() -> None:
-    """The configuration of docs/operations.md is part of the file, and its commands are those of the program."""
+    """Lines of docs/operations.md are lines of the files, and the files that it names exist."""
     page = ROOT / "docs" / "operations.md"
     (shown,) = (each.code for each in blocks(page) if each.language == "toml")
     config = (SERVICE / "rdflive.toml").read_text()
