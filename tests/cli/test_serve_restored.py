@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,11 +18,13 @@ from urllib.parse import urlencode
 
 import pytest
 
+from rdflive.cli import main
 from support.cli import QUICK
 from support.waiting import until
 
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
 pytest.importorskip("oxrdflib", reason="a store on disk needs rdflive[oxigraph]")
+INSERT = urlencode({"update": "INSERT DATA { <urn:x> <urn:p> <urn:o> }"}).encode()
 pytestmark = pytest.mark.posix("the server forks")
 
 
@@ -62,6 +65,12 @@ def entries(url: str) -> int:
     return int(float(found[1]))
 
 
+def history(url: str) -> str:
+    """Return the epoch of the last commit."""
+    with urllib.request.urlopen(f"{url}/changes", timeout=30) as answer:
+        return str(answer.headers["Last-Event-ID"].partition("-")[2])
+
+
 def written(feed: Path, numbers: range) -> None:
     """Append an entry for each number."""
     with feed.open("a") as file:
@@ -81,6 +90,7 @@ def test_a_restored_store_goes_on_with_the_feed(tmp_path: Path) -> None:
         urllib.request.urlopen(request, timeout=30).close()
         written(feed, range(3, 5))
         until(lambda: entries(url) == 5)
+        before = history(url)
         process.send_signal(signal.SIGKILL)
         process.wait(30)
     written(feed, range(5, 6))
@@ -88,9 +98,30 @@ def test_a_restored_store_goes_on_with_the_feed(tmp_path: Path) -> None:
         until(lambda: len(content(url)) == 6)
         assert content(url) == [f"urn:{number}" for number in range(6)]
         assert entries(url) == 3
-        update = urlencode({"update": "INSERT DATA { <urn:x> <urn:p> <urn:o> }"}).encode()
-        urllib.request.urlopen(f"{url}/update", update, timeout=30).close()
+        # ids of the lost commits name other states than those of the copy
+        assert history(url) != before
+        urllib.request.urlopen(f"{url}/update", INSERT, timeout=30).close()
         assert content(url)[-1] == "urn:x"
+
+
+def test_a_backup_in_the_place_of_the_store_begins_another_history(tmp_path: Path) -> None:
+    """Also beside the change log of the lost store; the command itself leaves the history of a store alone."""
+    store, copy, errors = tmp_path / "store", tmp_path / "copy", tmp_path / "errors"
+    with running(errors, "--store-path", store) as (process, url):
+        urllib.request.urlopen(f"{url}/update", INSERT, timeout=30).close()
+        first = history(url)
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    assert main(["backup", str(store), str(copy)]) == 0
+    with running(errors, store) as (process, url):
+        assert history(url) == first
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    shutil.rmtree(store)
+    copy.rename(store)
+    with running(errors, store) as (_, url):
+        assert content(url) == ["urn:x"]
+        assert history(url) != first
 
 
 def test_systemd_is_told_when_clients_are_served_and_when_it_ends(tmp_path: Path) -> None:

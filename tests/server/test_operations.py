@@ -68,8 +68,14 @@ def test_a_server_that_shuts_down_is_not_ready() -> None:
     with serving() as served:
         service, go_on = served.service, threading.Event()
         loop = service.topics._pace._loop
-        writing = asyncio.run_coroutine_threadsafe(service.threads.write(go_on.wait), loop)
-        until(lambda: service.threads._writing)
+        entered = threading.Event()
+
+        def waits() -> None:
+            entered.set()
+            go_on.wait()
+
+        writing = asyncio.run_coroutine_threadsafe(service.threads.write(waits), loop)
+        assert entered.wait(30)
         stopping = asyncio.run_coroutine_threadsafe(service.stop(), loop)
         try:
             until(lambda: service.is_stopping)

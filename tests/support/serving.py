@@ -19,6 +19,7 @@ from rdflive.server.access_log import AccessLog
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from rdflive.store import History, StoredLog
 from support.described import Described
 
 
@@ -48,6 +49,8 @@ def serving(
     access_log: AccessLog | None = None,
     backups: Path | None = None,
     proxies: Sequence[str] = (),
+    history: History | None = None,
+    stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -69,6 +72,8 @@ def serving(
         access_log=access_log,
         backups=backups,
         is_proxied=bool(proxies),
+        history=history,
+        stored=stored,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

@@ -41,7 +41,7 @@ def configured(parser: argparse.ArgumentParser, given: argparse.Namespace) -> ar
 
 def config_keys(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Return what a file may set, by key; aliases of an option are keys too."""
-    keys = {}
+    keys: dict[str, argparse.Action] = {}
     for action in parser._actions:
         if action.dest not in _NOT_IN_FILES:
             names = [name.removeprefix("--") for name in action.option_strings if name.startswith("--")]
@@ -59,7 +59,8 @@ def type_of(action: argparse.Action) -> str:
         return "true or false"
     if _is_list(action):
         return "a list of strings"
-    return {(int,): "an integer", (int, float): "a number"}.get(_NUMBERS.get(action.metavar, ()), "a string")
+    types = _NUMBERS.get(action.metavar, (str,))
+    return "a string" if types == (str,) else "a number" if float in types else "an integer"
 
 
 def _defaults(parser: argparse.ArgumentParser) -> Iterator[tuple[str, Any]]:

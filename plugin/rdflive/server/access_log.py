@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
+from rdflive.asgi.connections import OUTLET
 from rdflive.errors import RdfliveError
 from rdflive.server.admission import UnderWay
 
@@ -51,7 +52,7 @@ class AccessLog:
 
     def add(self, scope: Scope, under_way: UnderWay, path: str, seconds: float) -> None:
         """Add the line of a request that has ended; never waits."""
-        address = scope.get("client")
+        address, outlet = scope.get("client"), scope.get(OUTLET)
         line: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "client": under_way.key[:_LONGEST],
@@ -59,7 +60,7 @@ class AccessLog:
             "method": scope.get("method", "GET"),
             "path": path[:_LONGEST],
             "status": under_way.status or None,
-            "bytes": under_way.bytes,
+            "bytes": under_way.bytes + (outlet.written if outlet is not None else 0),
             "seconds": round(seconds, 6),
         }
         if under_way.events:

@@ -40,6 +40,8 @@ from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import show_vocabulary
+from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 __all__ = ["make_app"]
 
@@ -61,6 +63,8 @@ def make_app(
     access_log: AccessLog | None = None,
     backups: Path | None = None,
     is_proxied: bool = False,
+    history: History | None = None,
+    stored: StoredLog | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -72,7 +76,8 @@ def make_app(
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
     `entailment=rules`. `access_log` receives a line for each request. `backups` is the folder for backups of
     a store on disk. `is_proxied` accepts any host name on a loopback address with `tokens`, because a proxy
-    passes the client's on.
+    passes the client's on. `history` numbers the commits for the ids of events; a replica has that of its
+    primary. `stored` is the change log of a store on disk, whose history that is then.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -95,7 +100,16 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, backups)
+    service = Service(
+        dataset,
+        limits or Limits(),
+        scratch,
+        validation,
+        program,
+        backups=backups,
+        history=history,
+        stored=stored,
+    )
     service.metrics.watch(partial(gauges, service))
 
     @asynccontextmanager
@@ -140,9 +154,15 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST"],
             # a server without tokens ignores Authorization, but a client may send it all the same
-            allow_headers=["Last-Event-ID", "Authorization"],
+            allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
-            expose_headers=["Last-Event-ID", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
+            expose_headers=[
+                "Last-Event-ID",
+                "Preference-Applied",
+                "Rdflive-Sequence",
+                "Retry-After",
+                "WWW-Authenticate",
+            ],
         )
     ]
 

@@ -75,8 +75,7 @@ class AccessGate:
                 has_begun = True
                 under_way.status = message["status"]
                 message = {**message, "headers": [*message["headers"], *_missing(message["headers"])]}
-                self._metrics.requests.labels(path, str(message["status"])).inc()
-                self._metrics.seconds.labels(path).observe(perf_counter() - start)
+                self._metrics.count(path, message["status"], perf_counter() - start)
             else:
                 _count(under_way, message)
             await send(message)
@@ -131,7 +130,8 @@ class AccessGate:
         if path in _OPEN or path.rpartition("/")[0] == "/static":
             return None
         try:
-            return self._access.client(headers, connection.cookies if is_own else {}, _address(scope))
+            cookies = connection.cookies if is_own and self._access.needs_token else {}
+            return self._access.client(headers, cookies, _address(scope))
         except Problem as problem:
             # a browser cannot send headers with a WebSocket, so a message has the token
             if connection.scope["type"] == "websocket" and problem.status == 401:

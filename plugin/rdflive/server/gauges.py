@@ -26,7 +26,7 @@ def gauges(service: Service) -> Iterator[Metric]:
     topics = list(service.topics)
     yield _gauge("rdflive_ready", "1 while /ready answers 200", not service.unready())
     yield from _of_subscriptions(topics)
-    yield _gauge("rdflive_commits", "Commits of the graph", service.capture.sequence)
+    yield _gauge("rdflive_commits", "Commits of the graph", service.history.number)
     yield _gauge("rdflive_connections", "Open connections", len(service.connections))
     yield CounterMetricFamily(
         "rdflive_connections_refused", "Connections beyond the limits", service.connections.refused

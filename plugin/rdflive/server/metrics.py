@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.metrics_core import Metric
@@ -31,6 +32,16 @@ class Metrics:
         self.events = Counter("rdflive_events", "Events sent to subscribers", registry=self.registry)
         self.feed_entries = Counter("rdflive_feed_entries", "Entries of the feed", registry=self.registry)
         ProcessCollector(registry=self.registry)
+
+    @cache  # noqa: B019 - looking up the labels takes longer than counting; paths and statuses are few
+    def _request(self, path: str, status: int) -> tuple[Counter, Histogram]:
+        return self.requests.labels(path, str(status)), self.seconds.labels(path)
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request by its path, and the time until the head of its response."""
+        counter, histogram = self._request(path, status)
+        counter.inc()
+        histogram.observe(seconds)
 
     def watch(self, collect: Callable[[], Iterable[Metric]]) -> None:
         """Add metrics that are computed when they are read."""

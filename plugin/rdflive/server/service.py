@@ -24,10 +24,13 @@ from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
+from rdflive.server.shared_commits import SharedCommits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
+from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
     import resource
@@ -52,6 +55,8 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
+    shared_commits: SharedCommits
+    """Updates of several clients in one commit; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -76,11 +81,15 @@ class Service:
         scratch: Path | None = None,
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
+        *,
         backups: Path | None = None,
+        history: History | None = None,
+        stored: StoredLog | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, `rules` are those of `entailment=rules`, and `backups` is the
-        folder for backups.
+        the validation that clients may follow, `rules` are those of `entailment=rules`, `backups` is the
+        folder for backups, and `history` numbers the commits (by default one of its own for each
+        `running`), which `stored` has on disk.
         """
         self.backups = backups
         self.validation = validation
@@ -92,11 +101,18 @@ class Service:
         self.connections = Connections(lambda: (self.limits.connections, self.limits.all_connections))
         self._store: Any = manager.store_of(dataset)
         self.scratch = scratch
+        self._history = history
+        self._stored = stored
 
     @property
     def capture(self) -> Capture:
         """The capture of the store's changes; its lock is the store's."""
         return manager.attach(self._store).capture
+
+    @property
+    def history(self) -> History:
+        """The numbers of the commits, from which all ids of events are made."""
+        return self.changes.history
 
     def end_backup(self) -> None:
         """Allow the next backup."""
@@ -121,9 +137,10 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
+        self.shared_commits = SharedCommits(dataset, threads)
         self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
-        self.topics = Topics(dataset, limits, self.children, threads, self.rules)
-        self.changes = CommitLog(dataset)
+        self.changes = CommitLog(dataset, self._history, self._stored)
+        self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.is_stopping = False
         try:
