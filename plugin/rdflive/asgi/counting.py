@@ -10,7 +10,6 @@ from typing import Final
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from rdflive.asgi.connections import bare
 
@@ -45,10 +44,8 @@ class Connections:
         """Bytes of responses that wait for clients to read."""
         return sum(transport.get_write_buffer_size() for transport in self._open)
 
-    def protocols(
-        self, http: type[HttpToolsProtocol], websocket: type[WebSocketsSansIOProtocol], proxies: Sequence[str]
-    ) -> tuple[type[HttpToolsProtocol], type[WebSocketsSansIOProtocol]]:
-        """Return protocols that are counted; addresses of proxies have only the bound of the total."""
+    def counted(self, http: type[HttpToolsProtocol], proxies: Sequence[str]) -> type[HttpToolsProtocol]:
+        """Return a protocol that is counted; addresses of proxies have only the bound of the total."""
         trusted = ProxyHeadersMiddleware(_no_app, list(proxies)).trusted_hosts
         enter, leave = self._enter, self._leave
 
@@ -64,12 +61,7 @@ class Connections:
                 leave(self.transport)
                 super().connection_lost(exc)
 
-        class CountedWebSocket(websocket):  # type: ignore[valid-type,misc]
-            def connection_lost(self, exc: Exception | None) -> None:
-                leave(self.transport)
-                super().connection_lost(exc)
-
-        return CountedHttp, CountedWebSocket
+        return CountedHttp
 
     def _enter(self, transport: asyncio.Transport, address: str, is_proxy: bool) -> bool:
         of_one, of_all = self._bounds()

@@ -114,7 +114,7 @@ clients receive the solutions that each change adds and removes. The path / has 
 
   /query      SPARQL 1.1 Protocol, GET and POST         needs the right to read
   /update     SPARQL 1.1 Protocol, POST                                  update
-  /subscribe  server-sent events, or a WebSocket with SEPA's messages    subscribe
+  /subscribe  the answer of a query and its changes, as events           subscribe
   /validation the results of --shapes: a report, or events                subscribe
   /changes    the graph's own changes as RDF Patch                       subscribe
   /metrics /health /openapi.json

@@ -96,7 +96,6 @@ class Reload:
             log.error("nothing was reloaded, and the settings before stay in force: %s", error)
             return
         self._service.limits.replace_by(settings.limits)
-        server.config.ws_max_size = settings.limits.request_bytes
         if server.config.ssl is not None and fresh.certificate is not None:
             server.config.ssl.load_cert_chain(fresh.certificate, fresh.key)  # for new connections
         ended = 0

@@ -28,8 +28,6 @@ RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
 """The cookie with the token of the page. The browser sends it, and no script can read it."""
 
-_PAGES: Final = {"ws": "http", "wss": "https"}
-"""The page's scheme for each scheme of a WebSocket."""
 _LOGGED: Final = 100
 """The most sites whose refusal is logged, as a client can invent any number."""
 _SHORTEST: Final = 16
@@ -125,7 +123,7 @@ class Access:
         is_other = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         origin = headers.get("origin")
         seen = headers.get("x-forwarded-proto", scheme).lower()
-        is_elsewhere = origin is not None and _origin(origin) != (_PAGES.get(seen, seen), host.lower())
+        is_elsewhere = origin is not None and _origin(origin) != (seen, host.lower())
         if shared and is_elsewhere and origin in self._origins:
             return False
         if is_elsewhere or (is_other and not _is_visit(headers, method)):

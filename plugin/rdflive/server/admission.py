@@ -27,8 +27,8 @@ class UnderWay:
         """The client by which limits count: its name, or the address of one that is unknown."""
         self.end = end
         """Ends the connection at once."""
-        self.uses: set[tuple[str, Right]] = set()
-        """The clients and the rights that the request has needed; messages of a socket have their own."""
+        self.uses: set[Right] = set()
+        """The rights that the request has needed."""
         self.bytes = 0
         """Bytes of the response so far, without its head."""
         self.events = 0
@@ -37,7 +37,7 @@ class UnderWay:
     def use(self, client: Client, right: Right) -> None:
         """Raise `Problem` 403 unless the client has the right, which the request then needs to its end."""
         client.need(right)
-        self.uses.add((client.name, right))
+        self.uses.add(right)
 
     def count_event(self) -> None:
         """Count an event that is sent."""
@@ -125,9 +125,10 @@ class Admission:
         """End the requests that need a right that its client has lost; return their number."""
         ended = [
             request
-            for usage in self._clients.values()
-            for request in usage.requests
-            if any(right in lost.get(name, ()) for name, right in request.uses)
+            for name, rights in lost.items()
+            if name in self._clients
+            for request in self._clients[name].requests
+            if request.uses & rights
         ]
         for request in ended:
             request.end()

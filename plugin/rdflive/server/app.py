@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route
 
 from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.addresses import read_origin
@@ -34,7 +34,6 @@ from rdflive.server.gate import AccessGate
 from rdflive.server.gauges import gauges
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
-from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
@@ -174,7 +173,6 @@ def _routes() -> list[BaseRoute]:
         Route("/query", _needing("read", query), methods=["GET", "POST"]),
         Route("/update", _needing("update", update), methods=["POST"]),
         Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
-        WebSocketRoute("/subscribe", follow_sepa),
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),

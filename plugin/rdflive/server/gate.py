@@ -10,7 +10,6 @@ from typing import Final
 
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from rdflive.asgi.connections import CUT
 from rdflive.page import show_sign_in
@@ -37,8 +36,7 @@ _SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-p
 class AccessGate:
     """Finds the client of a request (`request.state.client`), and responds 401 if there is none.
 
-    The client of a WebSocket without a token is None: a message may bring the token. While the service does
-    not run, every response is 503. `access_log` receives each request at its end.
+    While the service does not run, every response is 503. `access_log` receives each request at its end.
     """
 
     def __init__(
@@ -58,7 +56,7 @@ class AccessGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # a WebSocket has no route, and is closed
             await self._app(scope, receive, send)
             return
         start = perf_counter()
@@ -77,14 +75,14 @@ class AccessGate:
                 message = {**message, "headers": [*message["headers"], *_missing(message["headers"])]}
                 self._metrics.count(path, message["status"], perf_counter() - start)
             else:
-                _count(under_way, message)
+                under_way.bytes += len(message.get("body", b""))
             await send(message)
 
         try:
             await self._pass(scope, receive, counted, under_way)
         except Exception:
             # here, because Starlette would respond outside of all middleware
-            if scope["type"] == "http" and not has_begun:
+            if not has_begun:
                 await server_fails().response()(scope, receive, counted)
             raise  # the server logs it
         finally:
@@ -121,22 +119,16 @@ class AccessGate:
             self._service.admission.leave(under_way)
 
     def _client(self, connection: HTTPConnection) -> Client | None:
-        scope = connection.scope  # a WebSocket has no method here; GET opens it
+        scope = connection.scope
         headers, path = connection.headers, _path(scope)
         is_own = self._access.check_site(
-            headers, scheme=scope["scheme"], method=scope.get("method", "GET"), shared=path != "/login"
+            headers, scheme=scope["scheme"], method=scope["method"], shared=path != "/login"
         )
         # after `check_site`: other sites may not sign in either
         if path in _OPEN or path.rpartition("/")[0] == "/static":
             return None
-        try:
-            cookies = connection.cookies if is_own and self._access.needs_token else {}
-            return self._access.client(headers, cookies, _address(scope))
-        except Problem as problem:
-            # a browser cannot send headers with a WebSocket, so a message has the token
-            if connection.scope["type"] == "websocket" and problem.status == 401:
-                return None
-            raise
+        cookies = connection.cookies if is_own and self._access.needs_token else {}
+        return self._access.client(headers, cookies, _address(scope))
 
 
 def _address(scope: Scope) -> str:
@@ -148,16 +140,6 @@ def _cancelling() -> Callable[[], object]:
     """Return a function that ends the request, for servers whose connections have no `CUT`."""
     task = asyncio.current_task()
     return task.cancel if task is not None else lambda: None
-
-
-def _count(under_way: UnderWay, message: Message) -> None:
-    kind = message["type"]
-    if kind == "http.response.body":
-        under_way.bytes += len(message.get("body", b""))
-    elif kind == "websocket.send":
-        under_way.bytes += len(message.get("text") or message.get("bytes") or "")
-    elif kind == "websocket.accept":
-        under_way.status = 101
 
 
 def _path(scope: Scope) -> str:
@@ -183,9 +165,6 @@ def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
 
 async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
     response = problem.response()
-    if scope["type"] == "websocket":
-        await WebSocket(scope, receive, send).send_denial_response(response)
-        return
     request = Request(scope)
     if problem.status == 401 and "text/html" in request.headers.get("accept", ""):
         then = scope["query_string"].decode("latin-1") if _path(scope) == "/" else ""

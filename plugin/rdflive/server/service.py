@@ -13,7 +13,7 @@ import rdflib
 import uvicorn
 from starlette.applications import Starlette
 
-from rdflive.asgi.connections import WebSocket, http_within
+from rdflive.asgi.connections import http_within
 from rdflive.asgi.counting import Connections
 from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.subscription import Subscription
@@ -178,20 +178,17 @@ def make_server(
     are the addresses whose `X-Forwarded-For` and `X-Forwarded-Proto` count. `on_hangup` is called at SIGHUP.
     """
     service: Service = app.state.service
-    http, websocket = service.connections.protocols(
-        http_within(lambda: service.limits.header_seconds), WebSocket, proxies
-    )
+    http = service.connections.counted(http_within(lambda: service.limits.header_seconds), proxies)
     config = uvicorn.Config(
         app,
         http=http,
-        ws=websocket,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         # a client without a token is identified by its address, which it could forge by X-Forwarded-For
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
-        ws_max_size=service.limits.request_bytes,
         timeout_graceful_shutdown=_GRACE,
         ssl_certfile=certificate,
         ssl_keyfile=key,

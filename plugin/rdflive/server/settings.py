@@ -21,7 +21,7 @@ class Limits:
     """
 
     request_bytes: int = 1_000_000
-    """Bytes of a request's body, and of a WebSocket's message."""
+    """Bytes of a request's body."""
     query_seconds: float = 30.0
     """Time for a query with its result, for opening a subscription, and for matching an update's pattern."""
     query_bytes: int = 1 << 30
