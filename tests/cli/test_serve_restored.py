@@ -105,7 +105,7 @@ def test_a_restored_store_goes_on_with_the_feed(tmp_path: Path) -> None:
 
 
 def test_a_backup_in_the_place_of_the_store_begins_another_history(tmp_path: Path) -> None:
-    """Also beside the change log of the lost store; the command itself leaves the history of a store alone."""
+    """Also beside the log of the lost store; the command itself leaves the history of a store alone."""
     store, copy, errors = tmp_path / "store", tmp_path / "copy", tmp_path / "errors"
     with running(errors, "--store-path", store) as (process, url):
         urllib.request.urlopen(f"{url}/update", INSERT, timeout=30).close()
