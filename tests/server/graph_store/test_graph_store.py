@@ -66,7 +66,7 @@ def person(name: str, of: str = "<>") -> str:
 
 
 def test_steps_of_the_w3c_suite(empty: Serving) -> None:
-    """The requests that w3c/rdf-tests describes (sparql11/http-rdf-update), in its order, each in other words.
+    """The requests that w3c/rdf-tests describes (sparql11/http-rdf-update), in its order, in other words.
 
     Where the suite expects 200 or 201 for a change of a graph that exists, 204 is as good (Recommendation,
     5.3 to 5.5). The default graph always exists.
