@@ -5,6 +5,7 @@ from __future__ import annotations
 from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
+    Evaluating,
     GraphLike,
     Guardable,
     LiteralParts,
@@ -34,6 +35,7 @@ __all__ = [
     "Adapter",
     "Capture",
     "Changes",
+    "Evaluating",
     "GraphKey",
     "GraphLike",
     "Guardable",
