@@ -82,6 +82,7 @@ def run(args: argparse.Namespace) -> None:
             scratch=scratch,
             shapes=shapes,
             rules=rules or None,
+            audit=args.audit,
             **validated,
         )
         if next(dataset.quads(), None) is None:

@@ -70,6 +70,16 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         help="origin of another site whose pages may use the server, such as http://localhost:3000; may be "
         "repeated",
     )
+    add(
+        "--audit",
+        nargs="?",
+        const="auto",
+        type=_commits,
+        metavar="N",
+        help="after every N commits, compare the answer of the next subscription with one by the store's own "
+        "engine, in a process of its own; without N as often as costs 2 %% of the processor time; put it "
+        "behind DATA_OR_STORE",
+    )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if in its own file")
 
@@ -146,6 +156,12 @@ def _origin(text: str) -> str:
         return read_origin(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _commits(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number of commits from 1, not {text!r}; put --audit behind DATA")
+    return _positive(text)
 
 
 def _positive(text: str) -> int:

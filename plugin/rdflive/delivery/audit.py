@@ -19,7 +19,17 @@ from rdflive.store import UNION, Adapter, Evaluating
 from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import Tree, too_deep
 
-__all__ = ["Audit", "AuditPace", "AuditPlan", "Every", "Sample", "check_every", "compared", "why_not"]
+__all__ = [
+    "Audit",
+    "AuditPace",
+    "AuditPlan",
+    "AuditedAnswer",
+    "Every",
+    "Sample",
+    "check_every",
+    "compared",
+    "why_not",
+]
 
 Every: TypeAlias = 'int | Literal["auto"]'
 """The number of commits between two audits; "auto" keeps their cost below a share of the processor time."""
@@ -143,6 +153,12 @@ class AuditPlan:
         except Exception:  # noqa: BLE001 - as in `begin`
             return None
 
+    def judged(self, found: Audit, now: Audit) -> Audit:
+        """Choose the result after a difference: the comparison with the store's engine, or `now` with rdflive
+        reading the graph again, if engines may evaluate the query differently.
+        """
+        return found if self.is_exact else now
+
     def comparable(self, weights: Mapping[Any, int]) -> TermWeights:
         """Return an answer without the variables of `initBindings`, whose terms are known."""
         kept = [place for place, name in enumerate(self.names) if name not in self.bindings]
@@ -152,6 +168,15 @@ class AuditPlan:
         for row, weight in weights.items():
             found[tuple([row[place] for place in kept])] += weight
         return dict(found)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedAnswer:
+    """The answer that a subscription keeps after a commit, to be audited."""
+
+    plan: AuditPlan
+    commit: int
+    kept: TermWeights
 
 
 class AuditPace:

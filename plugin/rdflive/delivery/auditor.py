@@ -11,7 +11,7 @@ from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 from rdflive.delivery import membership
-from rdflive.delivery.audit import Audit, AuditPace, AuditPlan, Every, compared, why_not
+from rdflive.delivery.audit import Audit, AuditedAnswer, AuditPace, AuditPlan, Every, compared
 from rdflive.delivery.calling import failed
 from rdflive.errors import AuditError, ClosedError, PlanError
 
@@ -52,56 +52,62 @@ class Auditor:
         capture = self._one._capture
         capture.watchers = tuple(watch for watch in capture.watchers if watch != self._watch)
 
-    @property
-    def plan(self) -> AuditPlan:
-        """The plan of the audits."""
-        one = self._one
-        if self._plan is None:
-            self._plan = AuditPlan.of(one._adapter, one._graph, one._question, one._terms)
-        return self._plan
-
     def audit(self) -> Audit:
         """Compare now, and begin again after a difference; the error goes to `on_error` too.
 
         Raises what `Subscription.audit` raises.
         """
         one = self._one
-        capture, adapter, graph = one._capture, one._adapter, one._graph
+        capture = one._capture
         with capture.reading():
-            one._live()
-            self._refuse()
-            if capture.is_open or capture.is_used:
-                raise RuntimeError("audit() is not possible inside a batch or a write: call it after the commit")
-            plan = self.plan
-            kept, sequence = plan.comparable(one._answer()), capture.sequence
-            listed = plan.begin(adapter, graph)
+            taken = self.taken()
+            listed = taken.plan.begin(one._adapter, one._graph)
         found = listed()
+        query, kept = taken.plan.query, taken.kept
         if found == kept:
-            self.audits += 1
-            return compared(plan.query, sequence, kept, kept)
-        with capture.reading():
-            one._live()
-            audit = self._judge(plan, compared(plan.query, sequence, kept, found or {}), found is not None)
-        self.audits += 1
+            audit = compared(query, taken.commit, kept, kept)
+        else:
+            with capture.reading():
+                audit = self._now()
+            if found is not None:
+                audit = taken.plan.judged(compared(query, taken.commit, kept, found), audit)
+        self.note(audit)
         if not audit:
-            self.differences += 1
             failed(one, AuditError(audit), "an audit of subscription %r found a wrong answer")
         return audit
 
-    def _judge(self, plan: AuditPlan, audit: Audit, has_answer: bool) -> Audit:
-        """Read the graph again beside the subscription, which begins again if it has another answer."""
-        one = self._one
-        kept = one._answer()
+    def _now(self) -> Audit:
+        """Compare with rdflive reading the graph again; the subscription begins again after a difference."""
+        one, now = self._one, self.taken()
         again = membership.recomputed(one._adapter, one._graph, one._question, one._terms)
-        now = compared(plan.query, one._capture.sequence, kept, again)
-        if not now:
+        audit = compared(now.plan.query, now.commit, now.kept, now.plan.comparable(again))
+        if not audit:
             # all subscriptions, because they may share the wrong state
             one.resync()
-        # the engines evaluate the query differently, or the engine of the store cannot evaluate it
-        return audit if has_answer and plan.is_exact else now
+        return audit
+
+    def taken(self) -> AuditedAnswer:
+        """Return the kept answer for an audit; raise what `Subscription.audit` raises.
+
+        Called under the store's lock.
+        """
+        one = self._one
+        one._live()
+        self._refuse()
+        capture = one._capture
+        if capture.is_open or capture.is_used:
+            raise RuntimeError("an audit inside a batch or a write has no state to read: audit after it")
+        if self._plan is None:
+            self._plan = AuditPlan.of(one._adapter, one._graph, one._question, one._terms)
+        return AuditedAnswer(self._plan, capture.sequence, self._plan.comparable(one._answer()))
+
+    def note(self, audit: Audit) -> None:
+        """Count an audit."""
+        self.audits += 1
+        self.differences += not audit
 
     def _refuse(self) -> None:
-        reason = why_not(self._one._adapter, self._one._question)
+        reason = self._one.unaudited
         if reason:
             raise PlanError(f"the subscription cannot be audited: {reason}")
 

@@ -13,7 +13,7 @@ from rdflib import RDF
 from rdflib.term import Node
 
 from rdflive.delivery import membership
-from rdflive.delivery.audit import Audit, why_not
+from rdflive.delivery.audit import Audit, AuditedAnswer, why_not
 from rdflive.delivery.auditor import Auditor
 from rdflive.delivery.base import BaseSubscription, Stats, size_of
 from rdflive.delivery.calling import Callback, call, failed, raised, refuse_coroutine
@@ -54,7 +54,8 @@ class Subscription(BaseSubscription):
     """
 
     __slots__ = (
-        "_adapter", "_auditor", "_capture", "_closed", "_direct", "_exceeded", "_graph", "_header", "_hits", "_maker",
+        "_adapter", "_auditor", "_capture", "_closed",
+        "_direct", "_exceeded", "_graph", "_header", "_hits", "_maker",
         "_outbox", "_question", "_seen", "_state", "_terms", "_use",
     )  # fmt: skip
 
@@ -179,7 +180,7 @@ class Subscription(BaseSubscription):
                 counted=counted,
                 held=held,
                 is_whole=whole,
-                unaudited=why_not(self._adapter, question),
+                unaudited=self.unaudited,
             )
             if question.windowed or self._state is None:
                 return explained(windows=lines)
@@ -261,6 +262,22 @@ class Subscription(BaseSubscription):
         at commit 0 the kept answer is right: 0 solutions
         """
         return self._audits().audit()
+
+    @property
+    def unaudited(self) -> str:
+        """The reason why the subscription cannot be audited; empty if it can."""
+        return why_not(self._adapter, self._question)
+
+    def audited(self) -> AuditedAnswer:
+        """Return the kept answer with what an audit elsewhere needs; raises what `audit` raises.
+
+        Called under the store's lock.
+        """
+        return self._audits().taken()
+
+    def note_audit(self, audit: Audit) -> None:
+        """Count an audit that was made elsewhere."""
+        self._audits().note(audit)
 
     def _audits(self) -> Auditor:
         """Return the auditor, or make it."""

@@ -22,9 +22,11 @@ from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.addresses import read_origin
 from rdflive.asgi.requirements import check_fork
 from rdflive.asgi.server import ending_at_signals
+from rdflive.delivery.audit import Every, check_every
 from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
+from rdflive.server.audits import audit_topic
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
@@ -55,6 +57,7 @@ def make_app(
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
     rules: Rules | None = None,
+    audit: Every | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -64,7 +67,8 @@ def make_app(
     they are copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
-    `entailment=rules`.
+    `entailment=rules`. `audit` is the number of commits after which the next subscription is audited in a
+    process of its own, or "auto", as in `rdflive.subscribe`; without it audits are on request.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -82,12 +86,13 @@ def make_app(
         origins = [read_origin(origin) for origin in allow_origins]
     except ValueError as error:
         raise ValueError(f"allow_origins needs {error}") from error
+    check_every(audit)
     check_fork()
     validation = None
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program)
+    service = Service(dataset, limits or Limits(), scratch, validation, program, audit)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -149,6 +154,7 @@ def _routes() -> list[BaseRoute]:
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
+        Route("/subscriptions/{name}/audit", _needing("subscribe", audit_topic), methods=["POST"]),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
         Route("/changes", _needing("subscribe", changes)),

@@ -28,6 +28,10 @@ class Metrics:
             registry=self.registry,
         )
         self.events = Counter("rdflive_events", "Events sent to subscribers", registry=self.registry)
+        self.audits = Counter("rdflive_audits", "Audits of answers", registry=self.registry)
+        self.audit_differences = Counter(
+            "rdflive_audit_differences", "Audits that found a wrong answer", registry=self.registry
+        )
         ProcessCollector(registry=self.registry)
         self._open: _Open | None = None
 

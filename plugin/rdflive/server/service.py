@@ -14,9 +14,11 @@ from starlette.applications import Starlette
 
 from rdflive.asgi.connections import WebSocket, http_within
 from rdflive.asgi.server import AsgiServer
+from rdflive.delivery.audit import Every
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
+from rdflive.server.audits import Audits
 from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
@@ -49,6 +51,8 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
+    audits: Audits
+    """The audits of subscriptions; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -65,6 +69,7 @@ class Service:
         scratch: Path | None = None,
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
+        audit: Every | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
         the validation that clients may follow, and `rules` are those of `entailment=rules`.
@@ -74,6 +79,8 @@ class Service:
         self.dataset = dataset
         self.limits = limits
         self.metrics = Metrics()
+        self.audit = audit
+        """The number of commits after which a subscription is audited; None for audits on request only."""
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
 
@@ -91,6 +98,8 @@ class Service:
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads, self.rules)
         self.changes = CommitLog(dataset)
+        self.audits = Audits(dataset, self.topics, self.children, threads, self.metrics, self.audit)
+        await threads.work(self.audits.begin)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
         try:
@@ -109,6 +118,7 @@ class Service:
         """End all streams, and wait for updates; queries may still finish. May be repeated."""
         async with self._stopping:  # a second call must wait for the first
             await self.threads.stop_writing()  # first, so that clients receive their changes
+            await self.audits.stop()
             await self.topics.close()
             await self.threads.work(self.changes.close)
 

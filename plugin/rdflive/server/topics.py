@@ -91,6 +91,7 @@ class Topic:
             "rows": len(self.log),
             "sequence": self.log.sequence,
             "deltas": self.deltas,
+            "unaudited": "" if self.subscription is None else self.subscription.unaudited,
             "stats": stats,
         }
 

@@ -108,7 +108,9 @@ class AuditableAdapter:
     ) -> Iterable[tuple[Term | None, ...]]:
         """Begin the evaluation by the inner store's engine."""
         if not isinstance(self.inner, Evaluating):
-            raise UnsupportedStoreError(f"the store inside the {self._plain.__name__} has no engine for SPARQL")
+            raise UnsupportedStoreError(
+                f"the store inside the {self._plain.__name__} has no engine for SPARQL"
+            )
         return self.inner.evaluate(graph, query, names, bindings)
 
     def write(self, graph: Any, transaction: Transaction) -> None:

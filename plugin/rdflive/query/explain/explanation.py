@@ -62,7 +62,9 @@ class Explanation:
         self.members = members
         """Number of queries that share the work, each with terms of its own for the constants."""
         self._counted = counted
-        self.audit = f"not possible: {found}" if (found := unaudited or why_not_audited(plan)) else _audit(plan)
+        self.audit = (
+            f"not possible: {found}" if (found := unaudited or why_not_audited(plan)) else _audit(plan)
+        )
         """How an audit decides that a kept answer is wrong, or why the query cannot be audited."""
         names = VariableNames(plan)
         self.demand = tuple(_held(names, *pattern) for pattern in held)
