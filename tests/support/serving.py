@@ -13,6 +13,7 @@ from typing import Any
 import rdflib
 
 from rdflive.asgi.addresses import listen
+from rdflive.delivery.audit import Every
 from rdflive.entail.rules import Rules
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
@@ -41,6 +42,7 @@ def serving(
     shapes: str | None = None,
     allow_origins: Iterable[str] = (),
     rules: Rules | None = None,
+    audit: Every | None = None,
     selected: Mapping[str, Any] | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
@@ -59,6 +61,7 @@ def serving(
         scratch=scratch,
         shapes=shapes,
         rules=rules,
+        audit=audit,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

@@ -176,7 +176,13 @@ class AuditedAnswer:
 
     plan: AuditPlan
     commit: int
-    kept: TermWeights
+    answers: tuple[TermWeights, ...]
+    """The answer by the state of the engine, and the sum of the deltas if that is another one."""
+
+    def compared(self, expected: TermWeights) -> Audit:
+        """Compare with an evaluation; the result is the first difference."""
+        audits = [compared(self.plan.query, self.commit, kept, expected) for kept in self.answers]
+        return next((audit for audit in audits if not audit), audits[0])
 
 
 class AuditPace:
@@ -214,7 +220,7 @@ class AuditPace:
         return True
 
     def done(self, sequence: int, seconds: float) -> None:
-        """Record the end of an audit that took `seconds` of processor time."""
+        """Record the end of an audit that began after a commit and took `seconds` of processor time."""
         self._last = sequence
         if self._every == "auto":
             self._begun, self._rest = process_time(), seconds / _SHARE

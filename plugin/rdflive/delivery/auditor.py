@@ -11,9 +11,10 @@ from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 from rdflive.delivery import membership
-from rdflive.delivery.audit import Audit, AuditedAnswer, AuditPace, AuditPlan, Every, compared
+from rdflive.delivery.audit import Audit, AuditedAnswer, AuditPace, AuditPlan, Every
 from rdflive.delivery.calling import failed
-from rdflive.errors import AuditError, ClosedError, PlanError
+from rdflive.engine.multiset import TermWeights, add_weights
+from rdflive.errors import AuditError, BudgetError, ClosedError, PlanError
 
 if TYPE_CHECKING:
     from rdflive.delivery.subscription import Subscription
@@ -26,12 +27,14 @@ log = logging.getLogger("rdflive")
 class Auditor:
     """Audits one subscription: on request, and with `every` after so many commits."""
 
-    __slots__ = ("_one", "_pace", "_plan", "audits", "differences")
+    __slots__ = ("_one", "_pace", "_plan", "_told", "audits", "differences")
 
     def __init__(self, subscription: Subscription) -> None:
         self._one = subscription
         self._plan: AuditPlan | None = None
         self._pace: AuditPace | None = None
+        self._told: TermWeights | None = None
+        """The sum of the deltas, if they are added up."""
         self.audits = 0
         """The number of completed audits."""
         self.differences = 0
@@ -42,10 +45,27 @@ class Auditor:
 
         Called under the store's lock.
         """
-        self._refuse()
+        self.follow()
         capture = self._one._capture
         self._pace = AuditPace(every, capture.sequence)
         capture.watchers = (*capture.watchers, self._watch)
+
+    def follow(self) -> None:
+        """Add up the deltas from now on, because some queries keep nothing else that could be wrong.
+
+        Raises `PlanError` for a query that cannot be audited. Called under the store's lock.
+        """
+        self._refuse()
+        self._told = dict(self._one._answer())
+
+    def hear(self, weights: TermWeights, *, initial: bool) -> None:
+        """Take a delta, under the store's lock."""
+        if self._told is None:
+            return
+        if initial:
+            self._told = dict(weights)
+        else:
+            add_weights(self._told, weights.items())
 
     def end(self) -> None:
         """Audit no more; may be repeated. Called under the store's lock."""
@@ -63,14 +83,11 @@ class Auditor:
             taken = self.taken()
             listed = taken.plan.begin(one._adapter, one._graph)
         found = listed()
-        query, kept = taken.plan.query, taken.kept
-        if found == kept:
-            audit = compared(query, taken.commit, kept, kept)
-        else:
+        audit = None if found is None else taken.compared(found)
+        if not audit:
             with capture.reading():
-                audit = self._now()
-            if found is not None:
-                audit = taken.plan.judged(compared(query, taken.commit, kept, found), audit)
+                now = self._now()
+            audit = now if audit is None else taken.plan.judged(audit, now)
         self.note(audit)
         if not audit:
             failed(one, AuditError(audit), "an audit of subscription %r found a wrong answer")
@@ -80,7 +97,7 @@ class Auditor:
         """Compare with rdflive reading the graph again; the subscription begins again after a difference."""
         one, now = self._one, self.taken()
         again = membership.recomputed(one._adapter, one._graph, one._question, one._terms)
-        audit = compared(now.plan.query, now.commit, now.kept, now.plan.comparable(again))
+        audit = now.compared(now.plan.comparable(again))
         if not audit:
             # all subscriptions, because they may share the wrong state
             one.resync()
@@ -99,7 +116,10 @@ class Auditor:
             raise RuntimeError("an audit inside a batch or a write has no state to read: audit after it")
         if self._plan is None:
             self._plan = AuditPlan.of(one._adapter, one._graph, one._question, one._terms)
-        return AuditedAnswer(self._plan, capture.sequence, self._plan.comparable(one._answer()))
+        answer = one._answer()
+        told = answer if self._told is None else self._told
+        answers = (answer,) if told == answer else (answer, dict(told))
+        return AuditedAnswer(self._plan, capture.sequence, tuple(map(self._plan.comparable, answers)))
 
     def note(self, audit: Audit) -> None:
         """Count an audit."""
@@ -119,18 +139,23 @@ class Auditor:
     def run(self) -> None:
         """Audit in the thread of audits."""
         begun, one = thread_time(), self._one
+        # before the audit, so that commits during it count
+        sequence = one._capture.sequence
         try:
             self.audit()
-        except ClosedError:
+        except (ClosedError, BudgetError):  # it has ended
             return
         except Exception:
             log.exception("an audit of subscription %r failed", one.name or one.query)
-        self.postpone(thread_time() - begun)
+        self._done(sequence, thread_time() - begun)
 
-    def postpone(self, seconds: float = 0.0) -> None:
-        """Let the next audit wait, after one that took `seconds` of processor time."""
+    def postpone(self) -> None:
+        """Let the next audit wait as if there had been one."""
+        self._done(self._one._capture.sequence, 0.0)
+
+    def _done(self, sequence: int, seconds: float) -> None:
         if self._pace is not None:
-            self._pace.done(self._one._capture.sequence, seconds)
+            self._pace.done(sequence, seconds)
 
 
 class _Line:

@@ -268,6 +268,11 @@ class Subscription(BaseSubscription):
         """The reason why the subscription cannot be audited; empty if it can."""
         return why_not(self._adapter, self._question)
 
+    def follow_audits(self) -> None:
+        """Add up the deltas, so that audits elsewhere check them too; raise `PlanError` as `audit` does."""
+        with self._capture.reading():
+            self._audits().follow()
+
     def audited(self) -> AuditedAnswer:
         """Return the kept answer with what an audit elsewhere needs; raises what `audit` raises.
 
@@ -444,7 +449,8 @@ class Member(Use):
         header: Header | None = None
         for use in uses:
             one: Subscription = use._subscription  # type: ignore[attr-defined]  # all are members
-            if one._direct is None or one._maker is not None or one._state is None or one._closed:
+            has_more = one._direct is None or one._maker is not None or one._auditor is not None
+            if has_more or one._state is None or one._closed:
                 others.append(use)
             # a delta shows bound terms in the spelling of its own subscription
             elif not one._header.bound and (header is None or header is one._header):
@@ -469,6 +475,8 @@ class Member(Use):
             return  # it has not started completely, or its end is queued
         if initial:
             one._begin()
+        if one._auditor is not None and one._capture.deliveries.aside is None:
+            one._auditor.hear(weights, initial=initial)
         if one._maker is None:
             delta: Delta | None = one._plain(weights, sequence, initial)
         else:

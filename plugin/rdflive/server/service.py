@@ -96,7 +96,9 @@ class Service:
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
-        self.topics = Topics(dataset, limits, self.children, threads, self.rules)
+        self.topics = Topics(
+            dataset, limits, self.children, threads, self.rules, is_audited=self.audit is not None
+        )
         self.changes = CommitLog(dataset)
         self.audits = Audits(dataset, self.topics, self.children, threads, self.metrics, self.audit)
         await threads.work(self.audits.begin)

@@ -15,7 +15,7 @@ import re2  # noqa: F401 - subscriptions import it late: see cli/serve.py
 from rdflib.term import Node
 
 from rdflive.api.live import explain, subscribe
-from rdflive.delivery.audit import AuditedAnswer, compared
+from rdflive.delivery.audit import AuditedAnswer
 from rdflive.model import rows_unread
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
@@ -98,20 +98,18 @@ class AuditAnswer:
         """Write the audit as JSON, with `is_stale` if reading the graph again gives another answer, and the
         processor time as `seconds`.
         """
-        plan, kept, commit = self.taken.plan, self.taken.kept, self.taken.commit
+        taken = self.taken
         with manager.locked(dataset.store) as adapter:
-            listed = plan.begin(adapter, dataset)
+            listed = taken.plan.begin(adapter, dataset)
         found = listed()
-        audit = now = compared(plan.query, commit, kept, kept)
-        if found != kept:
-            with (
-                rows_unread(),
-                subscribe(dataset, plan.query, initBindings=plan.bindings, initial=False) as again,
-            ):
-                now = compared(plan.query, commit, kept, again.audited().kept)
-            audit = now if found is None else plan.judged(compared(plan.query, commit, kept, found), now)
+        audit = now = None if found is None else taken.compared(found)
+        if not audit:
+            query, bindings = taken.plan.query, taken.plan.bindings
+            with rows_unread(), subscribe(dataset, query, initBindings=bindings, initial=False) as again:
+                now = taken.compared(again.audited().answers[0])
+            audit = now if audit is None else taken.plan.judged(audit, now)
         frames.begin("application/json")
-        told = {"audit": asdict(audit), "is_stale": not now, "seconds": process_time()}
+        told = {"audit": asdict(audit), "is_stale": now is not None and not now, "seconds": process_time()}
         frames.write(json.dumps(told).encode())
 
 
