@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PAGE: Final = Path("plugin/rdflive/server/page")
+PAGE: Final = Path("plugin/rdflive/page/static")
 BUNDLES: Final = ("editor.js", "graph.js")
 """Each is made of the file of the same name in `editor/`, and is a file of its own: the page loads it when it
 is needed.

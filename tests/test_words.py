@@ -15,7 +15,7 @@ WORDS = ("nobody", "somebody", "whoever", "everybody", "anew")
 BANNED = re.compile(rf"\b({'|'.join(WORDS)})\b", re.IGNORECASE)
 TOPS = ("plugin", "store_adapters", "tests", "docs", "examples", ".ci")
 KINDS = {".py", ".md", ".js", ".html", ".css", ".toml", ".ini", ".txt", ".yml", ".svg", ".n3", ".ipynb", ""}
-VENDORED = ("server/page/editor.js", "server/page/graph.js")
+VENDORED = ("page/static/editor.js", "page/static/graph.js")
 PRODUCT = [path for top in ("plugin", "store_adapters") for path in (ROOT / top).rglob("*.py")]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from rdflive.server.openapi import describe_api
@@ -22,14 +24,21 @@ def sections() -> Iterator[str]:
     for path, operations in describe_api()["paths"].items():
         for method, operation in operations.items():
             yield f"### {method.upper()} `{path}`\n\n{operation['summary']}.\n"
-            yield from parameters(operation.get("parameters", ()))
-            yield from bodies(operation.get("requestBody", {}).get("content", {}))
-            yield from answers(operation["responses"])
-            for status, answer in operation["responses"].items():
+            yield from parameters([target(each) for each in operation.get("parameters", ())])
+            yield from bodies(target(operation.get("requestBody", {})).get("content", {}))
+            responses = {status: target(answer) for status, answer in operation["responses"].items()}
+            yield from answers(responses)
+            for status, answer in responses.items():
                 errors.setdefault(status, Counter())[answer["description"]] += 1
     yield "### Errors\n\n| status | means |\n|---|---|"
     for status in filter(is_error, sorted(errors)):
         yield f"| {status} | {errors[status].most_common(1)[0][0]} |"
+
+
+def target(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the component that a part refers to, or the part itself."""
+    place = part.get("$ref")
+    return reduce(getitem, place.removeprefix("#/").split("/"), describe_api()) if place else part
 
 
 def is_error(status: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from support.event_server import EventServer, cut, stay, update, whole, written
 from support.shared import ROOT
 
-CLIENT = ROOT / "plugin" / "rdflive" / "server" / "page" / "client.js"
+CLIENT = ROOT / "plugin" / "rdflive" / "page" / "static" / "client.js"
 FOLLOW = """
 import { subscribe } from %s;
 const [server, query, options, last] = JSON.parse(process.argv[1]);

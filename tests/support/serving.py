@@ -19,6 +19,7 @@ from rdflive.server.access import Client
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from support.described import Described
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def serving(
 
     `limits` are members of `Limits`, and `selected` the options of `rdflive.validate` that select shapes.
     The default time limit of a query is ten minutes, so that a slow machine fails no other test.
+    A response that the OpenAPI description lacks fails the test.
     """
     limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
@@ -66,6 +68,7 @@ def serving(
     )
     listener = listen("127.0.0.1", port)
     server = make_server(app)
+    described = server.config.app = Described(app, app.routes)
     thread = threading.Thread(target=server.run, args=([listener],), name="test-server")
     thread.start()
     try:
@@ -78,3 +81,4 @@ def serving(
         server.should_exit = True
         thread.join()
         listener.close()
+    assert described.undescribed == set(), f"openapi.json lacks {sorted(described.undescribed)}"

@@ -27,11 +27,11 @@ from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.audits import audit_topic
+from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
 from rdflive.server.openapi import show_openapi
-from rdflive.server.page import login, page_routes
 from rdflive.server.protocol import query, update
 from rdflive.server.sepa import follow_sepa
 from rdflive.server.service import Service
@@ -146,7 +146,6 @@ def _sharing(origins: list[str]) -> list[Middleware]:
 def _routes() -> list[BaseRoute]:
     return [
         Route("/health", _health),
-        Route("/login", login, methods=["POST"]),
         Route("/query", _needing("read", query), methods=["GET", "POST"]),
         Route("/update", _needing("update", update), methods=["POST"]),
         Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
@@ -160,7 +159,7 @@ def _routes() -> list[BaseRoute]:
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
-        *page_routes(),
+        *PAGE_ROUTES,
     ]
 
 

@@ -11,9 +11,9 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from rdflive.page import show_sign_in
 from rdflive.server.access import Access, Client
 from rdflive.server.failures import Problem, server_fails
-from rdflive.server.page import sign_in
 from rdflive.server.service import Service
 
 __all__ = ["AccessGate"]
@@ -130,6 +130,6 @@ async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) 
     request = Request(scope)
     if problem.status == 401 and "text/html" in request.headers.get("accept", ""):
         then = scope["query_string"].decode("latin-1") if _path(scope) == "/" else ""
-        await sign_in(then=then)(scope, receive, send)
+        await show_sign_in(then=then)(scope, receive, send)
     else:
         await response(scope, receive, send)

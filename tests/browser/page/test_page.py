@@ -12,7 +12,7 @@ from pathlib import Path
 from support.served import Served
 
 ROOT = Path(__file__).parents[3]
-EDITOR = ROOT / "plugin" / "rdflive" / "server" / "page" / "editor"
+EDITOR = ROOT / "plugin" / "rdflive" / "page" / "static" / "editor"
 
 
 def get(url: str, **headers: str) -> tuple[int, Message, str]:

@@ -15,7 +15,7 @@ from support.browser import LATE, Page, Watched, expect, rows_of, send_otherwise
 from support.served import Served
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "plugin" / "rdflive" / "server" / "page"
+PAGE = ROOT / "plugin" / "rdflive" / "page" / "static"
 MOST = 400_000
 """Bytes of all files of the page, compressed, at most."""
 LONG = "SELECT ?train ?minutes { ?train <http://example.org/railway/delay> ?minutes }"
