@@ -16,6 +16,7 @@ from rdflive.cli.common_options import (
     check_feed_options,
 )
 from rdflive.cli.shapes import add_selection_options
+from rdflive.delivery.audit import Every
 from rdflive.errors import RdfliveError
 
 __all__ = ["add_serve_options", "check_serve_options"]
@@ -74,11 +75,10 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         "--audit",
         nargs="?",
         const="auto",
-        type=_commits,
+        type=_pace,
         metavar="N",
         help="after every N commits, compare the answer of the next subscription with one by the store's own "
-        "engine, in a process of its own; without N as often as costs 2 %% of the processor time; put it "
-        "behind DATA_OR_STORE",
+        "engine, in a process of its own; without N, or with auto, as often as 2 %% of the processor time allow",
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if in its own file")
@@ -158,9 +158,13 @@ def _origin(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _commits(text: str) -> int:
+def _pace(text: str) -> Every:
+    if text == "auto":
+        return "auto"
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a number of commits from 1, not {text!r}; put --audit behind DATA")
+        raise argparse.ArgumentTypeError(
+            f"a number of commits from 1, or auto, not {text!r}; put --audit without N behind DATA_OR_STORE"
+        )
     return _positive(text)
 
 
