@@ -148,7 +148,8 @@ def test_named_graphs_blank_nodes_and_unions_are_audited() -> None:
         "ASK { ?s <http://e/p>+ ?o }",
         "SELECT ?s (AVG(?n) AS ?mean) { ?s <http://e/n> ?n } GROUP BY ?s",
     ]
-    update = "INSERT DATA { GRAPH <http://e/g> { _:a <http://e/p> _:b } _:a <http://e/p> 'é'@en ; <http://e/n> 1,2.5 }"
+    update = "INSERT DATA { GRAPH <http://e/g> { _:a <http://e/p> _:b } "
+    update += "_:a <http://e/p> 'é'@en ; <http://e/n> 1,2.5 }"
     for union in (False, True):
         with serving(rdflib.Dataset(default_union=union)) as server:
             for query in queries:

@@ -9,6 +9,7 @@ from typing import Final
 
 from rdflive.asgi.addresses import read_origin
 from rdflive.cli.common_options import (
+    add_audit_option,
     add_entail_option,
     add_feed_options,
     add_store_options,
@@ -16,7 +17,6 @@ from rdflive.cli.common_options import (
     check_feed_options,
 )
 from rdflive.cli.shapes import add_selection_options
-from rdflive.delivery.audit import Every
 from rdflive.errors import RdfliveError
 
 __all__ = ["add_serve_options", "check_serve_options"]
@@ -71,14 +71,10 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         help="origin of another site whose pages may use the server, such as http://localhost:3000; may be "
         "repeated",
     )
-    add(
-        "--audit",
-        nargs="?",
-        const="auto",
-        type=_pace,
-        metavar="N",
-        help="after every N commits, compare the answer of the next subscription with one by the store's own "
-        "engine, in a process of its own; without N, or with auto, as often as 2 %% of the processor time allow",
+    add_audit_option(
+        group,
+        "compare the answer of the next subscription with one by the store's own engine, in a process of its "
+        "own",
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if in its own file")
@@ -156,16 +152,6 @@ def _origin(text: str) -> str:
         return read_origin(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _pace(text: str) -> Every:
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(
-            f"a number of commits from 1, or auto, not {text!r}; put --audit without N behind DATA_OR_STORE"
-        )
-    return _positive(text)
 
 
 def _positive(text: str) -> int:
