@@ -373,9 +373,11 @@ def test_a_subscription_that_exceeds_its_budget_is_audited_no_more(caplog: pytes
 def test_a_preview_is_no_change() -> None:
     """What is only tried is not added to the deltas."""
     graph = rdflib.Graph()
-    with rdflive.subscribe(graph, LONE, audit=1000) as subscription:
+    with rdflive.subscribe(graph, LONE, audit=1) as subscription:
         with rdflive.preview(graph):
             write(graph, 0)
+        idle()
+        assert subscription.stats.audits == 0
         assert subscription.audit()
         assert subscription.audit().kept.total == 0
 

@@ -90,6 +90,7 @@ def test_a_wrong_answer_is_reported_within_n_commits_of_its_turn(
             add(server, number)
             until(lambda expected=(number + 1) // 2: counted(server)[0] == expected)
         assert counted(server) == (2.0, 0.0)
+        assert [topic["stats"]["audits"] for topic in topics(server).values()] == [1, 1]
         with caplog.at_level(logging.ERROR, "rdflive"):
             add_unseen(server, 4, monkeypatch)
             add(server, 5)

@@ -89,7 +89,7 @@ def add_audit_option(group: argparse._ArgumentGroup, what: str) -> None:
         const="auto",
         type=_audit_pace,
         metavar="N",
-        help=f"after every N commits, {what}; without N, or with auto, as often as 2 %% of the processor time "
+        help=f"after every N commits, {what}; with auto or without N, as often as 2 %% of the processor time "
         "allow",
     )
 
