@@ -158,6 +158,7 @@ def _in_server(store: str, every: Any, commits: int) -> Iterator[_Round]:
             return int(float(found[1])) if found else 0
 
         def one(number: int) -> tuple[float, int, float]:
+            connection.close()  # the server has closed it, while the other paces had their turns
             before, cpu = counted(), _cpu(process.pid)
             for at in range(commits):
                 subject = f"<{EX}s{at % _SENSORS}> <{EX}value>"

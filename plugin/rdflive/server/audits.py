@@ -91,7 +91,7 @@ class Audits:
             reason = "it is not open yet" if subscription is None else subscription.unaudited
             raise Problem(409, f"the subscription cannot be audited: {reason}")
         told = await self._told(subscription, client)
-        samples = {
+        samples: dict[str, Any] = {
             name: Sample(value["total"], tuple(value["rows"])) if isinstance(value, dict) else value
             for name, value in told["audit"].items()
         }
