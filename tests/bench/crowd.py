@@ -57,6 +57,12 @@ class Client(asyncio.Protocol, Followed):
 
     def data_received(self, data: bytes) -> None:
         raw, text = self._raw, self._text
+        if self.has_begun and not raw and not text:
+            events = self.crowd.whole(data)
+            if events is not None:
+                for event in events:
+                    self._take(event)
+                return
         raw += data
         if not self.has_begun:
             head, end, rest = raw.partition(b"\r\n\r\n")
@@ -102,6 +108,7 @@ class Crowd:
         self.lost = 0
         self.failure = b""
         self._outcome = lru_cache(maxsize=_KEPT)(self._fold)
+        self.whole = lru_cache(maxsize=_KEPT)(_whole)
 
     def take(self, state: int, event: bytes) -> tuple[int, int]:
         """Give the state behind an event and its sequence; note how old the newest change in it is."""
@@ -125,6 +132,14 @@ class Crowd:
         assert min(answer.values(), default=0) >= 0, "a row was removed that was not there"
         self.states.append(+answer)
         return len(self.states) - 1
+
+
+def _whole(data: bytes) -> list[bytes] | None:
+    """Return the events of a piece that is one chunk of whole events, as all receive it; else None."""
+    size = _CHUNK.match(data)
+    if size is None or len(data) != size.end() + int(size[1], 16) + 2 or data[-4:] != b"\n\n\r\n":
+        return None
+    return data[size.end() : -4].split(b"\n\n")
 
 
 def _values(row: Row) -> tuple[str, ...]:

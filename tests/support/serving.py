@@ -19,6 +19,7 @@ from rdflive.server.access import Client
 from rdflive.server.app import make_app
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from rdflive.store import History, StoredLog
 from support.described import Described
 
 
@@ -45,6 +46,8 @@ def serving(
     rules: Rules | None = None,
     audit: Every | None = None,
     selected: Mapping[str, Any] | None = None,
+    history: History | None = None,
+    stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -64,6 +67,8 @@ def serving(
         shapes=shapes,
         rules=rules,
         audit=audit,
+        history=history,
+        stored=stored,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)

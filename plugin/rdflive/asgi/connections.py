@@ -12,10 +12,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request as Handshake
 
-__all__ = ["CUT", "WebSocket", "http_within", "until_gone"]
+__all__ = ["CUT", "OUTLET", "WebSocket", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
 """The key of a request's scope for the function that ends its connection at once."""
+OUTLET: Final = "rdflive.outlet"
+"""The key of a request's scope for the `ResponseOutlet` of its response."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
 
 _LONGEST_HEAD: Final = 65_536
@@ -66,6 +68,8 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
             self._end_head()
             running = self.cycle
             super().on_headers_complete()
+            if self.cycle is not running:
+                self.scope[OUTLET] = ResponseOutlet(self.cycle)  # type: ignore[typeddict-unknown-key]
             if running is not None and running is not self.cycle:
                 self._earlier = tuple(c for c in (*self._earlier, running) if not c.response_complete)
 
@@ -92,6 +96,30 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
                 self.transport.close()
 
     return HttpProtocol
+
+
+class ResponseOutlet:
+    """Writes chunks of a response past the application's `send`, which would wait for a slow client."""
+
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+
+    @property
+    def is_free(self) -> bool:
+        """True if the response is sent in chunks, and its client keeps up."""
+        cycle = self._cycle
+        return bool(cycle.chunked_encoding) and not (
+            cycle.flow.write_paused
+            or cycle.disconnected
+            or cycle.response_complete
+            or cycle.transport.is_closing()
+        )
+
+    def write(self, chunk: bytes) -> None:
+        """Write a chunk of HTTP/1.1, with its length."""
+        self._cycle.transport.write(chunk)
 
 
 class WebSocket(WebSocketsSansIOProtocol):

@@ -9,7 +9,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -26,6 +26,7 @@ from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
 from rdflive.model import rows_unread
+from rdflive.store.stored_log import StoredLog, session_of
 
 if TYPE_CHECKING:
     from rdflive.server.service import Service
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> None:
         from rdflive.server import service as server
         from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app
+        from rdflive.server.durable import writing_ahead
         from rdflive.server.settings import Limits
     check_serve_options(args)
     host, port = args.listen
@@ -66,12 +68,18 @@ def run(args: argparse.Namespace) -> None:
     # before the load, which may take long: the port may be in use
     with listening_on(host, port):
         listener = listen(host, port)
-    with listener, opened(args.store, args.store_path, union=args.union) as dataset:
+    log, before = _log(args)
+    with listener, opened(args.store, args.store_path, union=args.union) as dataset, ExitStack() as ending:
+        if log is not None:
+            log.open(before)
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
         is_new = load_once(
             dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
         )
+        if log is not None and is_new and paths:
+            log.epoch = ""  # the log has none of the loaded data
+        history = None if log is None else ending.enter_context(writing_ahead(dataset, log))
         scratch = _scratch(args.store_path)
         app = make_app(
             dataset,
@@ -83,6 +91,8 @@ def run(args: argparse.Namespace) -> None:
             shapes=shapes,
             rules=rules or None,
             audit=args.audit,
+            history=history,
+            stored=log,
             **validated,
         )
         if next(dataset.quads(), None) is None:
@@ -125,6 +135,20 @@ def _check_certificate(certificate: str, key: str | None) -> None:
 def _scratch(store_path: str | None) -> Path | None:
     """Return the folder of checkpoints, beside the store, where they can share its files."""
     return None if store_path is None else Path(os.path.realpath(store_path) + ".rdflive-queries")
+
+
+def _log(args: argparse.Namespace) -> tuple[StoredLog | None, str]:
+    """Return the change log of a store on disk, and what identifies its last opening."""
+    if args.store_path is None or not args.change_log_bytes:
+        return None, ""
+    path = os.path.realpath(args.store_path)
+    log = StoredLog(
+        Path(f"{path}.rdflive-log"),
+        Path(path),
+        size=args.change_log_bytes,
+        seconds=args.change_log_hours * 3600,
+    )
+    return log, session_of(Path(path))
 
 
 def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:

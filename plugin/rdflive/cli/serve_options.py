@@ -39,6 +39,7 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
         "for subscriptions with entailment=rules, the rules by which the graph entails triples",
     )
     _add_limits(command.add_argument_group("the limits of one client"))
+    _add_log(command.add_argument_group("the change log beside a store on disk (STORE.rdflive-log)"))
     add_feed_options(command.add_argument_group("a feed that the graph follows"))
     add_store_options(
         command.add_argument_group("the store"),
@@ -117,6 +118,24 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         add(option, type=_positive, metavar="N", help=f"{what} (default: {most:,})")
 
 
+def _add_log(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--change-log-bytes",
+        type=_whole,
+        default=256 << 20,
+        metavar="N",
+        help="size of the log (default: 256 MiB), older commits are dropped; 0 keeps no log",
+    )
+    add(
+        "--change-log-hours",
+        type=_positive,
+        default=168,
+        metavar="N",
+        help="age of its commits (default: 168), beyond which they are dropped",
+    )
+
+
 def check_serve_options(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other; set dependent defaults."""
     folders = [path for path in args.data if os.path.isdir(path)]
@@ -152,6 +171,12 @@ def _origin(text: str) -> str:
         return read_origin(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number from 0, not {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

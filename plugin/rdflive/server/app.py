@@ -39,6 +39,8 @@ from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import show_vocabulary
+from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 __all__ = ["make_app"]
 
@@ -58,6 +60,8 @@ def make_app(
     use_shapes: Nodes = None,
     rules: Rules | None = None,
     audit: Every | None = None,
+    history: History | None = None,
+    stored: StoredLog | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -68,7 +72,9 @@ def make_app(
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
     `entailment=rules`. `audit` is the number of commits after which the next subscription is audited in a
-    process of its own, or "auto", as in `rdflive.subscribe`; without it audits are on request.
+    process of its own, or "auto", as in `rdflive.subscribe`; without it audits are on request. `history`
+    numbers the commits for the ids of events; a replica has that of its primary. `stored` is the change log
+    of a store on disk, whose history that is then.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -92,7 +98,7 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, audit)
+    service = Service(dataset, limits or Limits(), scratch, validation, program, audit, history, stored)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -136,9 +142,15 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST"],
             # a server without tokens ignores Authorization, but a client may send it all the same
-            allow_headers=["Last-Event-ID", "Authorization"],
+            allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
-            expose_headers=["Last-Event-ID", "Rdflive-Sequence", "Retry-After", "WWW-Authenticate"],
+            expose_headers=[
+                "Last-Event-ID",
+                "Preference-Applied",
+                "Rdflive-Sequence",
+                "Retry-After",
+                "WWW-Authenticate",
+            ],
         )
     ]
 

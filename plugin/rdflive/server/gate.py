@@ -61,8 +61,7 @@ class AccessGate:
             if message["type"] == "http.response.start":
                 has_begun = True
                 message = {**message, "headers": [*message["headers"], *_missing(message["headers"])]}
-                self._metrics.requests.labels(path, str(message["status"])).inc()
-                self._metrics.seconds.labels(path).observe(perf_counter() - start)
+                self._metrics.count(path, message["status"], perf_counter() - start)
             await send(message)
 
         try:
@@ -93,7 +92,8 @@ class AccessGate:
         if path in _OPEN or path.rpartition("/")[0] == "/static":
             return None
         try:
-            return self._access.client(headers, connection.cookies if is_own else {}, address)
+            cookies = connection.cookies if is_own and self._access.needs_token else {}
+            return self._access.client(headers, cookies, address)
         except Problem as problem:
             # a browser cannot send headers with a WebSocket, so a message has the token
             if connection.scope["type"] == "websocket" and problem.status == 401:

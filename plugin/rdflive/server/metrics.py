@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
@@ -34,6 +35,16 @@ class Metrics:
         )
         ProcessCollector(registry=self.registry)
         self._open: _Open | None = None
+
+    @cache  # noqa: B019 - looking up the labels takes longer than counting; paths and statuses are few
+    def _request(self, path: str, status: int) -> tuple[Counter, Histogram]:
+        return self.requests.labels(path, str(status)), self.seconds.labels(path)
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request by its path, and the time until the head of its response."""
+        counter, histogram = self._request(path, status)
+        counter.inc()
+        histogram.observe(seconds)
 
     def watch(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
         """Add gauges of the topics, the last commit and the feed."""

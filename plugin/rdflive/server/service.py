@@ -23,10 +23,13 @@ from rdflive.server.change_log import CommitLog
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
+from rdflive.server.shared_commits import SharedCommits
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topics
 from rdflive.server.vocabulary import DataVocabulary
 from rdflive.store.capture import Capture
+from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 with suppress(ImportError):  # Windows has none; `make_app` reports that it cannot serve
     import resource
@@ -53,6 +56,8 @@ class Service:
     """Threads for work that may wait for the store's lock; made by `running`."""
     audits: Audits
     """The audits of subscriptions; made by `running`."""
+    shared_commits: SharedCommits
+    """Updates of several clients in one commit; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -70,9 +75,12 @@ class Service:
         validation: Callable[..., Subscription] | None = None,
         rules: Program | None = None,
         audit: Every | None = None,
+        history: History | None = None,
+        stored: StoredLog | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, and `rules` are those of `entailment=rules`.
+        the validation that clients may follow, `rules` are those of `entailment=rules`, and `history`
+        numbers the commits (by default one of its own for each `running`), which `stored` has on disk.
         """
         self.validation = validation
         self.rules = rules
@@ -83,11 +91,18 @@ class Service:
         """The number of commits after which a subscription is audited; None for audits on request only."""
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
+        self._history = history
+        self._stored = stored
 
     @property
     def capture(self) -> Capture:
         """The capture of the store's changes; its lock is the store's."""
         return manager.attach(self._store).capture
+
+    @property
+    def history(self) -> History:
+        """The numbers of the commits, from which all ids of events are made."""
+        return self.changes.history
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -95,15 +110,22 @@ class Service:
         dataset, limits = self.dataset, self.limits
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
+        self.shared_commits = SharedCommits(dataset, threads)
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
+        self.changes = CommitLog(dataset, self._history, self._stored)
         self.topics = Topics(
-            dataset, limits, self.children, threads, self.rules, is_audited=self.audit is not None
+            dataset,
+            limits,
+            self.children,
+            threads,
+            self.rules,
+            self.changes,
+            is_audited=self.audit is not None,
         )
-        self.changes = CommitLog(dataset)
         self.audits = Audits(dataset, self.topics, self.children, threads, self.metrics, self.audit)
         await threads.work(self.audits.begin)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
-        self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
+        self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
         try:
             if self.validation is not None:
                 await self.topics.validate(self.validation)

@@ -6,6 +6,7 @@ two hooks. They import the other modules on use, so pyoxigraph and oxrdflib need
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rdflive.errors import MissingExtraError
@@ -22,7 +23,7 @@ __all__ = ["LiveStore", "rdflive_attach", "rdflive_wrap"]
 @hookimpl
 def rdflive_attach(store: Any) -> Adapter | None:
     """Watch an `OxigraphStore`, a subclass of it or a `LiveStore`; refuse a bare `pyoxigraph.Store`."""
-    if not _is_known(store):
+    if not _is_known(type(store)):
         return None
     from rdflive_stores.oxigraph.adapter import attach
 
@@ -32,7 +33,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
 @hookimpl
 def rdflive_wrap(store: Any) -> LiveStore | None:
     """Return the stand-in for a `pyoxigraph.Store`."""
-    if not _is_known(store):
+    if not _is_known(type(store)):
         return None
     from pyoxigraph import Store
 
@@ -41,10 +42,11 @@ def rdflive_wrap(store: Any) -> LiveStore | None:
     return LiveStore(store) if isinstance(store, Store) else None
 
 
-def _is_known(store: Any) -> bool:
-    """Recognize a store by module names, without importing libraries that may be missing."""
+@lru_cache(maxsize=64)
+def _is_known(store: type[Any]) -> bool:
+    """Recognize a class of stores by module names, without importing libraries that may be missing."""
     modules = ("oxrdflib", "pyoxigraph", "rdflive_stores.oxigraph")
-    return any(kind.__module__.startswith(modules) for kind in type(store).__mro__)
+    return any(kind.__module__.startswith(modules) for kind in store.__mro__)
 
 
 def __getattr__(name: str) -> Any:

@@ -135,8 +135,9 @@ class Children:
             if not self._running[client]:
                 del self._running[client]
 
-    async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> None:
-        """Try work in a child before this process does it; raise `Problem` if that fails.
+    async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> bytes:
+        """Try work in a child before this process does it, and return its answer; raise `Problem` if that
+        fails.
 
         Changes of the child (`writes`) stay invisible. The time limit counts from the start of the child.
         """
@@ -149,6 +150,7 @@ class Children:
                 async with asyncio.timeout(self.limits.query_seconds):
                     async with self._child(work, writes=writes) as child:
                         await child.begin()
+                        return b"".join([piece async for piece in child.pieces()])
             except (TimeoutError, EOFError, ConnectionError) as error:
                 raise self.exceeded(error, what) from error
 
