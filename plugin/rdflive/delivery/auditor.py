@@ -8,16 +8,13 @@ import os
 import threading
 from collections import deque
 from time import thread_time
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from rdflive.delivery import membership
 from rdflive.delivery.audit import Audit, AuditedAnswer, AuditPace, AuditPlan, Every
 from rdflive.delivery.calling import failed
 from rdflive.engine.multiset import TermWeights, add_weights
 from rdflive.errors import AuditError, BudgetError, ClosedError, PlanError
-
-if TYPE_CHECKING:
-    from rdflive.delivery.subscription import Subscription
 
 __all__ = ["Auditor"]
 
@@ -29,8 +26,8 @@ class Auditor:
 
     __slots__ = ("_one", "_pace", "_plan", "_told", "audits", "differences")
 
-    def __init__(self, subscription: Subscription) -> None:
-        self._one = subscription
+    def __init__(self, subscription: Any) -> None:
+        self._one = subscription  # any type, because its module imports this one
         self._plan: AuditPlan | None = None
         self._pace: AuditPace | None = None
         self._told: TermWeights | None = None
