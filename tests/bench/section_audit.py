@@ -133,6 +133,8 @@ def _in_server(store: str, every: Any, commits: int) -> Iterator[_Round]:
         connection = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", int(found[1]))))
 
         def sent(method: str, path: str, body: str | None = None) -> bytes:
+            if method == "GET":  # the first request of a phase: the server closes idle connections
+                connection.close()
             connection.request(method, path, body, _FORM if body else {})
             response = connection.getresponse()
             content = response.read()
@@ -158,7 +160,6 @@ def _in_server(store: str, every: Any, commits: int) -> Iterator[_Round]:
             return int(float(found[1])) if found else 0
 
         def one(number: int) -> tuple[float, int, float]:
-            connection.close()  # the server has closed it, while the other paces had their turns
             before, cpu = counted(), _cpu(process.pid)
             for at in range(commits):
                 subject = f"<{EX}s{at % _SENSORS}> <{EX}value>"
