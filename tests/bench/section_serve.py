@@ -80,7 +80,6 @@ def run(sizes: Sizes) -> Section:
         ("one query for all, and 10 that never read", _Plan(all_same, stalled=10), _Pace(together=10)),
         ("a query for each", _Plan(each), _Pace()),
         ("a query for each", _Plan(each), _Pace(together=10)),
-        ("all these queries over one WebSocket", _Plan(each, socket=True), _Pace(together=10)),
         (f"{len(compared)} filters that compare with other terms", _Plan(compared), _Pace()),
         (f"{len(filtered)} filters with other functions", _Plan(filtered), _Pace()),
     ):
@@ -123,7 +122,6 @@ class _Plan:
 
     queries: list[str]
     stalled: int = 0
-    socket: bool = False
 
 
 @dataclass
@@ -177,11 +175,9 @@ class _Writers:
         return {"together": self.pace.together, "asked": self.pace.rate, **rates}
 
     def reached(self, plan: _Plan) -> list[float]:
-        """Give how far each subscription of a plan must come: to a sequence, or the time of a value."""
+        """Give the sequence to which each subscription of a plan must come."""
         if plan.queries[0] == ONE:
             return [max(self.commits.values())] * len(plan.queries)
-        if plan.socket:
-            return [float(self.values.get(i, "at 0")[3:]) for i in range(len(plan.queries))]
         return [self.commits.get(i, 0) for i in range(len(plan.queries))]
 
     def _update(self, sensor: int, value: str, *, matches: bool) -> str:

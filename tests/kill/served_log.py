@@ -20,6 +20,7 @@ import urllib.error
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -39,7 +40,7 @@ QUERIES = (
     PREFIX + "SELECT ?s ?n { ?s :n ?n } ORDER BY DESC(?n) LIMIT 5",
     PREFIX + "ASK { ?s :id ?id ; :in :g2 }",
 )
-WAIT = 60.0
+WAIT = 600.0
 
 
 @dataclass(slots=True)
@@ -166,11 +167,15 @@ class Writer:
                 return own
 
 
-def run(kills: int, seed: int, folder: Path) -> Outcome:
-    """Kill a server of a new store in a folder, and compare all that its followers received."""
+def run(kills: int, seed: int, folder: Path, *, seconds: float = inf) -> Outcome:
+    """Kill a server of a new store in a folder, and compare all that its followers received.
+
+    After some seconds it kills no more.
+    """
+    end = time.monotonic() + seconds
     chance = random.Random(seed)
     outcome = Outcome()
-    served = Served(folder / "store")
+    served = Served(folder / "store", patience=WAIT)
     (folder / "store").mkdir()
     paths = [f"/subscribe?query={quote(query)}" for query in QUERIES]
     with served:
@@ -184,7 +189,7 @@ def run(kills: int, seed: int, folder: Path) -> Outcome:
         while not all(follower.last for follower in (*followers, *changes)):
             time.sleep(0.01)
         threads.append(writer.start())
-        for _ in range(kills):
+        while outcome.kills < kills and time.monotonic() < end:
             enough = len(writer.acknowledged) + chance.randrange(1, 20)
             writer.may_write.set()
             while len(writer.acknowledged) < enough:
@@ -350,9 +355,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=inf, help="kill no more after this time")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(run(given.kills, given.seed, Path(folder)))
+        print(run(given.kills, given.seed, Path(folder), seconds=given.seconds))
 
 
 if __name__ == "__main__":

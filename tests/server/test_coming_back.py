@@ -20,7 +20,7 @@ import rdflib
 from rdflive.server.isolation import catching_up
 from rdflive.server.live_query import LiveQuery
 from support.effort import drawn_from, rounds
-from support.protocol import asked, updated
+from support.protocol import answered, asked, updated
 from support.serving import Serving, serving
 from support.stored import stored
 
@@ -324,6 +324,24 @@ def test_without_its_log_everything_begins_again(tmp_path: Path) -> None:
         assert [stream.next()[0], stream.next()[0]] == ["resync", "initial"]
         assert asked(server, "GET", f"/changes?since={last}").status == 410
         stream.close()
+
+
+def test_a_preview_and_what_keeps_the_number_are_no_changes(tmp_path: Path) -> None:
+    """A preview is undone, and no query sees the number of the commit."""
+    insert = PREFIX + "INSERT DATA { :s :n 1 . GRAPH :g { :s :n 2 } }"
+    with running(tmp_path) as server:
+        assert updated(server, insert, ("preview", "")).status == 200
+        assert updated(server, insert).headers["Rdflive-Sequence"] == "1"
+        assert updated(server, insert).headers["Rdflive-Sequence"] == "1"
+        patch = PREFIX + "DELETE { ?s :n ?n } INSERT { ?s :m ?n } WHERE { ?s :n ?n }"
+        assert updated(server, patch, ("preview", "")).status == 200
+        assert updated(server, patch).headers["Rdflive-Sequence"] == "2"
+        found = answered(server, "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }", Accept="text/csv").body
+        assert found.split() == [b"g", b"http://e/g"]
+        every = answered(
+            server, "SELECT (COUNT(*) AS ?n) { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
+        ).json()
+        assert every["results"]["bindings"][0]["n"]["value"] == "2"
 
 
 def test_a_client_far_behind_gets_the_whole_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,9 +206,7 @@ def test_few_matches_need_no_trial(many: Serving, monkeypatch: pytest.MonkeyPatc
         await rehearse(self, client, work, what, **options)
 
     monkeypatch.setattr(Children, "rehearse", noted)
-    twin = rdflib.Dataset(
-        store="Oxigraph" if many.dataset.store.__class__.__module__ == "oxrdflib" else "default"
-    )
+    twin = rdflib.Dataset(store="Oxigraph" if hasattr(many.dataset.store, "_inner") else "default")
     twin.addN((s, p, o, twin.default_graph) for s, p, o, _ in many.dataset.quads())
     for texts, is_tried in ((BOUNDED, False), (UNBOUNDED[1:], True), (UNBOUNDED[:1], True)):
         for text in texts:
@@ -340,6 +338,14 @@ def test_shared_commits_end_where_single_ones_do(store: str) -> None:
     assert failed > 3
 
 
+def test_graph_that_is_filled_and_emptied_stays() -> None:
+    """Oxigraph knows the graph afterwards, as after two commits."""
+    dataset = rdflib.Dataset(store="Oxigraph")
+    quad = f"GRAPH <urn:new> {{ <urn:a> <{P}> 1 }}"
+    asyncio.run(shared(dataset, [f"INSERT DATA {{ {quad} }}", f"DELETE DATA {{ {quad} }}"]))
+    assert content(dataset) == {"<urn:new>"}
+
+
 def test_more_updates_than_a_commit_takes_are_several_commits() -> None:
     """So none waits for any number of others."""
     dataset = rdflib.Dataset(store="Oxigraph")
@@ -370,3 +376,38 @@ def test_preferences_are_read_as_the_rfc_says() -> None:
         "respond-async",
     }
     assert preferences([]) == set()
+
+
+def test_shared_commit_outlives_its_clients_and_refuses_at_the_end() -> None:
+    """An update whose client is gone still runs with the others; the end of the server refuses later ones."""
+
+    async def run() -> None:
+        dataset = rdflib.Dataset(store="Oxigraph")
+        threads = Threads()
+        commits = SharedCommits(dataset, threads)
+        free = threading.Event()
+        blocked = asyncio.create_task(threads.write(free.wait))
+        await asyncio.sleep(0)
+        texts = [f"INSERT DATA {{ <urn:{i}> <{P}> {i} }}" for i in range(3)]
+        tasks = [asyncio.create_task(commits.run(text)) for text in texts]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        ended = asyncio.create_task(threads.stop_writing())
+        await asyncio.sleep(0)
+        late = asyncio.create_task(commits.run(f"INSERT DATA {{ <urn:late> <{P}> 9 }}"))
+        await asyncio.sleep(0)
+        free.set()
+        results = await asyncio.gather(*tasks, late, return_exceptions=True)
+        await ended
+        await blocked
+        assert isinstance(results[0], asyncio.CancelledError)
+        assert results[1] == results[2]
+        numbers = {int(str(o)) for _, _, o, _ in dataset.quads()}
+        assert numbers >= {0, 1, 2}
+        # it waited with the accepted ones, or came too late: never accepted and lost
+        assert (9 in numbers) is not isinstance(results[3], Problem)
+        with pytest.raises(Problem, match="shutting down"):
+            await commits.run(texts[0])
+        threads.close()
+
+    asyncio.run(run())

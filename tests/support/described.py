@@ -56,7 +56,9 @@ class Described:
         await self._app(scope, receive, watched if scope["type"] == "http" else send)
 
     def _faults(self, scope: Scope, status: int, headers: Mapping[bytes, bytes]) -> Iterator[str]:
-        path = next((route.path for route in self._routes if route.matches(scope)[0] is Match.FULL), None)
+        served = next((route.path for route in self._routes if route.matches(scope)[0] is Match.FULL), None)
+        # a path of several parts has the same name in the description
+        path = None if served is None else served.replace(":path}", "}")
         method = scope["method"]
         if path is None or (status >= 500 and status != 503):
             return  # there is no such operation, or the test is of a fault of the server

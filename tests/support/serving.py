@@ -17,6 +17,7 @@ from rdflive.delivery.audit import Every
 from rdflive.entail.rules import Rules
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
 from rdflive.store import History, StoredLog
@@ -47,6 +48,7 @@ def serving(
     audit: Every | None = None,
     selected: Mapping[str, Any] | None = None,
     history: History | None = None,
+    replica: Replica | None = None,
     stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
@@ -68,6 +70,7 @@ def serving(
         rules=rules,
         audit=audit,
         history=history,
+        replica=replica,
         stored=stored,
         **selected or {},
     )

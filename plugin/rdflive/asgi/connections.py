@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Coroutine
 from typing import Any, Final
 
+import httptools
 from starlette.types import Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.http11 import Request as Handshake
 
-__all__ = ["CUT", "OUTLET", "WebSocket", "http_within", "until_gone"]
+__all__ = ["CUT", "OUTLET", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
 """The key of a request's scope for the function that ends its connection at once."""
@@ -20,6 +20,8 @@ OUTLET: Final = "rdflive.outlet"
 """The key of a request's scope for the `ResponseOutlet` of its response."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
 
+_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+"""Headers that say where a body ends."""
 _LONGEST_HEAD: Final = 65_536
 """Bytes of the longest accepted request head."""
 
@@ -35,6 +37,10 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
         _head_bytes = 0
         _earlier: tuple[RequestResponseCycle, ...] = ()
         """Requests that are still being answered while a later one of the same connection has arrived."""
+
+        _received = b""
+        _is_resuming = False
+        """True while a parser reads a head that another one has read."""
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
@@ -57,14 +63,27 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
                 if self._head_bytes > _LONGEST_HEAD + 65_536:
                     self._cut(b"431 Request Header Fields Too Large")
                     return
+            self._received = data
             super().data_received(data)
 
+        def on_url(self, url: bytes) -> None:
+            if not self._is_resuming:
+                super().on_url(url)
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if not self._is_resuming:
+                super().on_header(name, value)
+
         def on_message_begin(self) -> None:
+            if self._is_resuming:
+                return
             super().on_message_begin()
             self.scope[CUT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
             self._await_head()
 
         def on_headers_complete(self) -> None:
+            if self._is_resuming:
+                return
             self._end_head()
             running = self.cycle
             super().on_headers_complete()
@@ -73,12 +92,23 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
             if running is not None and running is not self.cycle:
                 self._earlier = tuple(c for c in (*self._earlier, running) if not c.response_complete)
 
-        def handle_websocket_upgrade(self) -> None:
-            self._unset_keepalive_if_required()
-            if self.cycle is not None and not self.cycle.response_complete:
-                self.transport.abort()  # two protocols cannot share a connection
-            else:
-                super().handle_websocket_upgrade()
+        def _unsupported_upgrade_warning(self) -> None:
+            """Go on over HTTP, as a server may that another protocol is offered to.
+
+            httptools reads nothing behind such a head. A second parser reads the body and later requests.
+            """
+            offered = sys.exception()
+            assert isinstance(offered, httptools.HttpParserUpgrade)  # noqa: S101 - uvicorn caught it
+            rest = self._received[offered.args[0] :]
+            framing = b"".join(b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING)
+            if self.cycle is not None:
+                self.cycle.more_body = True  # the application has not yet begun
+            self._is_resuming = True
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.feed_data(b"POST / HTTP/1.1\r\n" + framing + b"\r\n")
+            self._is_resuming = False
+            if rest:
+                self.data_received(rest)
 
         def _await_head(self) -> None:
             if self._head_timer is None:
@@ -120,35 +150,6 @@ class ResponseOutlet:
     def write(self, chunk: bytes) -> None:
         """Write a chunk of HTTP/1.1, with its length."""
         self._cycle.transport.write(chunk)
-
-
-class WebSocket(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket; its connection also ends while the client reads nothing."""
-
-    def data_received(self, data: bytes) -> None:
-        """Process bytes: the first bytes hold the full head, and are refused if they are no handshake."""
-        super().data_received(data)
-        if not self.handshake_initiated and not self.transport.is_closing():
-            self.transport.write(_bare(b"400 Bad Request"))
-            self.transport.close()
-
-    def handle_connect(self, event: Handshake) -> None:
-        """Begin, and put the function that ends the connection into the scope."""
-        super().handle_connect(event)
-        if not self.transport.is_closing():  # else the handshake was refused
-            self.scope[CUT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
-
-    def keepalive_timeout(self) -> None:
-        """End the connection at once: closing would wait for a client that reads nothing."""
-        super().keepalive_timeout()
-        self.transport.abort()
-
-    def shutdown(self) -> None:
-        """End the connection with the server."""
-        if self.handshake_initiated:
-            super().shutdown()
-        else:
-            self.transport.abort()
 
 
 async def until_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, once, serve, validate, watch
+from rdflive.cli import explain, match, once, serve, upload, validate, watch
 from rdflive.cli.out_file import STDOUT, reason
 from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
@@ -114,8 +114,9 @@ clients receive the solutions that each change adds and removes. The path / has 
 
   /query      SPARQL 1.1 Protocol, GET and POST         needs the right to read
   /update     SPARQL 1.1 Protocol, POST                                  update
-  /subscribe  server-sent events, or a WebSocket with SEPA's messages    subscribe
+  /subscribe  the answer of a query and its changes, as events           subscribe
   /validation the results of --shapes: a report, or events                subscribe
+  /store      graphs as documents: GET, HEAD, PUT, POST, DELETE          read, update
   /changes    the graph's own changes as RDF Patch                       subscribe
   /metrics /health /openapi.json
 
@@ -141,23 +142,6 @@ _EXPLAIN_EXAMPLES: Final = """\
 examples:
   rdflive explain delayed.rq
   rdflive explain 'SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }' --mermaid"""
-
-
-_MATCH: Final = """\
-Match a query with each single event of a file of N-Quads. An event is a small graph: consecutive quads with
-the same graph name. The file is read as a stream, and may grow.
-
-  --format text    a line for each solution: the number of the event, its graph, the bindings
-  --format ndjson  a line of JSON for each event with solutions"""
-
-_MATCH_EXAMPLES: Final = """\
-examples:
-  rdflive match 'SELECT ?house { ?house <http://e/location> ?where }' events.nq
-  tail -f events.nq | rdflive match overload.rq - --format ndjson
-  rdflive match overload.rq events.nq.gz --background houses.ttl --workers 2
-
-An event is complete when the next one begins or the file ends. Bad input ends the run with the number of the
-event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -232,6 +216,7 @@ def _parser() -> Parser:
     _add_watch(commands)
     _add_validate(commands)
     _add_serve(commands)
+    _add_load(commands)
     _add_explain(commands)
     _add_match(commands)
     for plugged in metadata.entry_points(group=_PLUGGED):
@@ -300,6 +285,13 @@ def _add_serve(commands: _Commands) -> None:
     add_serve_options(command)
 
 
+def _add_load(commands: _Commands) -> None:
+    command = _add(
+        commands, "load", "send RDF files to a server", upload.DESCRIPTION, upload.EXAMPLES, upload.run
+    )
+    upload.add_load_options(command)
+
+
 def _add_explain(commands: _Commands) -> None:
     command = _add(
         commands,
@@ -318,7 +310,12 @@ def _add_explain(commands: _Commands) -> None:
 
 def _add_match(commands: _Commands) -> None:
     command = _add(
-        commands, "match", "match a query with each event of a file", _MATCH, _MATCH_EXAMPLES, match.run
+        commands,
+        "match",
+        "match a query with each event of a file",
+        match.DESCRIPTION,
+        match.EXAMPLES,
+        match.run,
     )
     command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
     command.add_argument("events", metavar="EVENTS", help="a file of N-Quads, also .gz; - is standard input")

@@ -29,7 +29,15 @@ from rdflive.feeds.lines import to_pieces
 from rdflive.syntax.excerpt import parser_fault
 from rdflive.values import normal
 
-__all__ = ["STORES", "load", "open_dataset", "syntax_of"]
+__all__ = [
+    "STORES",
+    "CountedFile",
+    "advancing",
+    "load",
+    "open_dataset",
+    "showing_progress",
+    "syntax_of",
+]
 
 STORES: Final = ("memory", "oxigraph")
 _RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
@@ -69,10 +77,10 @@ def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
     syntaxes = [syntax_of(path) for path in paths]
     start = time.perf_counter()
     owners: dict[rdflib.BNode, str] = {}
-    with _progress() as progress:
+    with showing_progress() as progress:
         for path, size, syntax in zip(paths, sizes, syntaxes, strict=True):
             task = progress.add_task(f"loading {path}", total=size or 1)
-            with _open(path, _advance(progress, task, size)) as stream:
+            with _open(path, advancing(progress, task, size)) as stream:
                 native = getattr(dataset.store, "_inner", None)  # of oxrdflib's stores
                 if syntax in ("nt", "nquads"):
                     _load_lines(dataset, stream, path, owners)
@@ -211,19 +219,23 @@ def _check_graph(graph: Any) -> None:
         raise RdfliveError(_REFUSED)
 
 
-class _CountedFile(io.FileIO):
+class CountedFile(io.FileIO):
     """A file that reports the number of bytes read."""
 
     def __init__(self, path: str, advance: Advance) -> None:
         super().__init__(path)
         self._advance = advance
+        self.count = 0
+        """Bytes that `readinto` has read."""
 
     def readinto(self, buffer: memoryview | bytearray) -> int | None:  # type: ignore[override] # any buffer
+        """Read bytes into a buffer."""
         count = super().readinto(buffer)
         self._advance(count or 0)
         return count
 
     def readall(self) -> bytes:
+        """Read the rest."""
         content = super().readall()
         self._advance(len(content))
         return content
@@ -231,12 +243,12 @@ class _CountedFile(io.FileIO):
 
 @contextmanager
 def _open(path: str, advance: Advance) -> Iterator[io.BufferedReader]:
-    with io.BufferedReader(_CountedFile(path, advance)) as stream:
+    with io.BufferedReader(CountedFile(path, advance)) as stream:
         # a GzipFile reads and peeks like it
         yield cast(io.BufferedReader, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
 
 
-def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
+def advancing(progress: Progress, task: TaskID, size: int) -> Advance:
     """Return a function that counts bytes; the bar pulses while the parser is busy after the last byte."""
     done = 0
 
@@ -249,7 +261,7 @@ def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def showing_progress() -> Iterator[Progress]:
     """Show a progress bar on a terminal after a second, and remove it at the end."""
     columns = (
         TextColumn("{task.description}", markup=False),

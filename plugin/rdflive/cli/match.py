@@ -19,7 +19,23 @@ from rdflive.model import TermWriter, to_ntriples
 from rdflive.sinks.ndjson import solution_text
 from rdflive.syntax.prefixes import own_prefixes, usual_prefixes
 
-__all__ = ["FORMATS", "run", "to_lines", "to_ndjson"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "FORMATS", "run", "to_lines", "to_ndjson"]
+
+DESCRIPTION: Final = """\
+Match a query with each single event of a file of N-Quads. An event is a small graph: consecutive quads with
+the same graph name. The file is read as a stream, and may grow.
+
+  --format text    a line for each solution: the number of the event, its graph, the bindings
+  --format ndjson  a line of JSON for each event with solutions"""
+
+EXAMPLES: Final = """\
+examples:
+  rdflive match 'SELECT ?house { ?house <http://e/location> ?where }' events.nq
+  tail -f events.nq | rdflive match overload.rq - --format ndjson
+  rdflive match overload.rq events.nq.gz --background houses.ttl --workers 2
+
+An event is complete when the next one begins or the file ends. Bad input ends the run with the number of the
+event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130."""
 
 
 def run(args: argparse.Namespace) -> None:

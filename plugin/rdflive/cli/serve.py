@@ -20,7 +20,7 @@ from rdflive.asgi.addresses import is_loopback, listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import checked_rules, listening_on
-from rdflive.cli.serve_options import check_serve_options
+from rdflive.cli.serve_options import check_serve_options, is_replica
 from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
@@ -43,10 +43,13 @@ def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; errors of the command are raised before the load."""
     check_fork()
     with needing_server("serving"):
+        from rdflive.cli.replica import address_of_primary, begin_following, end_following
         from rdflive.server import service as server
         from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app
         from rdflive.server.durable import writing_ahead
+        from rdflive.server.primary import Primary
+        from rdflive.server.replica import Replica
         from rdflive.server.settings import Limits
     check_serve_options(args)
     host, port = args.listen
@@ -62,6 +65,7 @@ def run(args: argparse.Namespace) -> None:
     rules = checked_rules(args)
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
+    primary = Primary(address_of_primary(args)) if is_replica(args) else None
     validated = selected(args)
     shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
     signal.signal(signal.SIGTERM, _end)
@@ -74,12 +78,22 @@ def run(args: argparse.Namespace) -> None:
             log.open(before)
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
-        is_new = load_once(
-            dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
-        )
-        if log is not None and is_new and paths:
-            log.epoch = ""  # the log has none of the loaded data
-        history = None if log is None else ending.enter_context(writing_ahead(dataset, log))
+        replica, is_new, history = None, False, None
+        if primary is not None:
+            # another program may have changed a store whose log is not known
+            is_known = log is None or log.epoch != ""
+            place = begin_following(dataset, primary, args.store_path, is_known=is_known)
+        else:
+            is_new = load_once(
+                dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
+            )
+            has_followed = args.store_path is not None and end_following(dataset)
+            if log is not None and (has_followed or (is_new and paths)):
+                log.epoch = ""  # the log has none of the loaded data, and a former replica is on its own
+        if log is not None:
+            history = ending.enter_context(writing_ahead(dataset, log))
+        if primary is not None:
+            replica = Replica(dataset, primary, place, history=history, folder=args.store_path)
         scratch = _scratch(args.store_path)
         app = make_app(
             dataset,
@@ -91,11 +105,12 @@ def run(args: argparse.Namespace) -> None:
             shapes=shapes,
             rules=rules or None,
             audit=args.audit,
+            replica=replica,
             history=history,
             stored=log,
             **validated,
         )
-        if next(dataset.quads(), None) is None:
+        if replica is None and next(dataset.quads(), None) is None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
         print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
         server.allow_files()

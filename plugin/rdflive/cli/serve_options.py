@@ -19,7 +19,7 @@ from rdflive.cli.common_options import (
 from rdflive.cli.shapes import add_selection_options
 from rdflive.errors import RdfliveError
 
-__all__ = ["add_serve_options", "check_serve_options"]
+__all__ = ["add_serve_options", "check_serve_options", "is_replica"]
 
 _LISTEN: Final = ("127.0.0.1", 8000)
 
@@ -40,7 +40,14 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
     )
     _add_limits(command.add_argument_group("the limits of one client"))
     _add_log(command.add_argument_group("the change log beside a store on disk (STORE.rdflive-log)"))
-    add_feed_options(command.add_argument_group("a feed that the graph follows"))
+    feed = command.add_argument_group("a feed that the graph follows")
+    add_feed_options(feed, follows_servers=True)
+    feed.add_argument(
+        "--token-env",
+        metavar="VARIABLE",
+        help="the environment variable with the token for the server of --follow URL, with the rights read "
+        "and subscribe",
+    )
     add_store_options(
         command.add_argument_group("the store"),
         "oxigraph if it is installed",
@@ -101,6 +108,13 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--query-bytes", type=_positive, metavar="N", help="memory for a query (default: 1 GiB)")
     add("--queries", type=_positive, metavar="N", help="queries at once (default: 4)")
     add("--request-bytes", type=_positive, metavar="N", help="size of a request (default: 1,000,000)")
+    add("--store-bytes", type=_positive, metavar="N", help="size of a document at /store (default: 4 GB)")
+    add(
+        "--store-triples",
+        type=_positive,
+        metavar="N",
+        help="triples of one commit of /store (default: 1,000,000)",
+    )
     add("--subscriptions", type=_positive, metavar="N", help="open subscriptions (default: 1,000)")
     add("--rows", type=_positive, metavar="N", help="answer of one subscription (default: 1,000,000)")
     add(
@@ -145,9 +159,14 @@ def check_serve_options(args: argparse.Namespace) -> None:
         )
     if folders:
         args.data, args.store_path = [], folders[0]
-    if args.changes is None:
-        _check_no_feed(args)
-    check_feed_options(args)
+    if is_replica(args):
+        _check_replica(args)
+    else:
+        if args.changes is None:
+            _check_no_feed(args)
+        check_feed_options(args)
+        if args.token_env is not None:
+            raise RdfliveError("--token-env goes with --follow URL")
     if (args.shape or args.focus) and not args.shapes:
         raise RdfliveError("--shape and --focus go with --shapes FILE")
     if args.guard and not args.shapes:
@@ -158,6 +177,31 @@ def check_serve_options(args: argparse.Namespace) -> None:
         args.store = "oxigraph"
     elif args.store is None:
         args.store = "oxigraph" if find_spec("oxrdflib") is not None else "memory"
+
+
+def is_replica(args: argparse.Namespace) -> bool:
+    """Return True if the server follows another one."""
+    return isinstance(args.follow, str)
+
+
+def _check_replica(args: argparse.Namespace) -> None:
+    """Refuse what would change a replica otherwise than its primary."""
+    if args.changes is not None:
+        raise RdfliveError(
+            "--follow URL makes a replica, which has no --changes; with --changes, --follow takes no URL"
+        )
+    if args.guard:
+        raise RdfliveError("--guard is for the primary: a replica takes every commit of it")
+    if args.data:
+        raise RdfliveError(
+            f"--follow URL takes the data of that server: leave DATA out (got {' '.join(args.data)}), or put "
+            "it before --follow if it goes with --changes"
+        )
+    for option in ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace"):
+        if getattr(args, option):
+            raise RdfliveError(f"--{option.replace('_', '-')} is for --changes FILE, not for --follow URL")
+    if args.store_path is not None and args.store == "memory":
+        raise RdfliveError("--store-path is an Oxigraph store: leave --store memory out")
 
 
 def _check_no_feed(args: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, Final, Self
+from typing import IO, Any, Final, Self
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -51,12 +51,13 @@ class Http:
         timeout: float,
         total: float | None = None,
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
+        body: bytes | IO[bytes] | None = None,
     ) -> Exchange:
         """Send a request once, and wait for the headers of the response, of any status.
 
         The server may be silent for `timeout` seconds; after `total` seconds the exchange is cut. Nothing can
-        cut it while it connects, for up to `timeout` seconds for each address of the host.
+        cut it while it connects, for up to `timeout` seconds for each address of the host. A file as `body`
+        is sent in pieces, and needs the header Content-Length.
         """
         given = self._headers.copy()
         given.update(headers or {})

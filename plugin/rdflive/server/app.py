@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route
 
 from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.addresses import read_origin
@@ -31,9 +31,10 @@ from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
+from rdflive.server.graph_store.protocol import graph_store
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
-from rdflive.server.sepa import follow_sepa
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
@@ -61,6 +62,7 @@ def make_app(
     rules: Rules | None = None,
     audit: Every | None = None,
     history: History | None = None,
+    replica: Replica | None = None,
     stored: StoredLog | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
@@ -74,7 +76,8 @@ def make_app(
     `entailment=rules`. `audit` is the number of commits after which the next subscription is audited in a
     process of its own, or "auto", as in `rdflive.subscribe`; without it audits are on request. `history`
     numbers the commits for the ids of events; a replica has that of its primary. `stored` is the change log
-    of a store on disk, whose history that is then.
+    of a store on disk, whose history that is then. `replica` follows a primary; then updates are refused with
+    403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -98,7 +101,17 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, audit, history, stored)
+    service = Service(
+        dataset,
+        limits or Limits(),
+        scratch,
+        validation,
+        program,
+        audit=audit,
+        history=history,
+        replica=replica,
+        stored=stored,
+    )
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -140,12 +153,13 @@ def _sharing(origins: list[str]) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "HEAD", "POST"],
+            allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
             # a server without tokens ignores Authorization, but a client may send it all the same
             allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
             expose_headers=[
                 "Last-Event-ID",
+                "Location",
                 "Preference-Applied",
                 "Rdflive-Sequence",
                 "Retry-After",
@@ -161,18 +175,23 @@ def _routes() -> list[BaseRoute]:
         Route("/query", _needing("read", query), methods=["GET", "POST"]),
         Route("/update", _needing("update", update), methods=["POST"]),
         Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
-        WebSocketRoute("/subscribe", follow_sepa),
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/subscriptions/{name}/audit", _needing("subscribe", audit_topic), methods=["POST"]),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
+        *_store_routes(),
         Route("/changes", _needing("subscribe", changes)),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
         *PAGE_ROUTES,
     ]
+
+
+def _store_routes() -> Iterable[BaseRoute]:
+    for path in ("/store", "/store/{path:path}"):
+        yield Route(path, graph_store, methods=["GET", "PUT", "POST", "DELETE"])
 
 
 def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
@@ -181,7 +200,8 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
     @wraps(endpoint)
     async def guarded(request: Request) -> Response:
         client: Client = request.state.client
-        client.need(right)
+        service: Service = request.app.state.service
+        service.admit(client, right)
         return await endpoint(request)
 
     return guarded
@@ -191,7 +211,8 @@ async def _health(request: Request) -> Response:
     """Respond that the server runs, with the state of its feed; any client may read this."""
     service: Service = request.app.state.service
     feed = {} if service.feed is None else {"feed": service.feed}
-    return JSONResponse({"status": "ok", **feed})
+    replica = {} if service.replica is None else {"replica": service.replica.lag._asdict()}
+    return JSONResponse({"status": "ok", **feed, **replica})
 
 
 async def _metrics(request: Request) -> Response:

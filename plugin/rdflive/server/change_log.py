@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -21,7 +21,7 @@ from rdflive.plugins import manager
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.server.failures import Problem
 from rdflive.sinks.sink import to_rdflib
-from rdflive.store import Durable, History, LogGapError, StoredLog
+from rdflive.store import DurableStore, History, LogGapError, StoredLog
 
 __all__ = ["Commit", "CommitLog"]
 
@@ -128,9 +128,7 @@ class CommitLog:
 
     def place(self, name: str) -> int:
         """Return the number of the commit with an id; raise `Problem` 410 if later commits are gone."""
-        with self._lock:
-            if self._epoch != self.history.epoch:
-                self._begin(self.history.number)
+        self.renew()
         sequence = self.history.place(name)
         if sequence is None:
             raise _gone(f"{name!r} is not an id of this log")
@@ -138,14 +136,48 @@ class CommitLog:
             raise _gone(f"the commits after {name!r} are no longer kept")
         return sequence
 
-    def behind(self, place: int | None) -> list[Commit]:
+    @property
+    def epoch(self) -> str:
+        """The history of the commits."""
+        return self._epoch
+
+    @property
+    def start(self) -> int:
+        """The place before the last commits, as many as are kept in memory at most."""
+        return max(self.oldest, self._sequence - self._most[0])
+
+    def renew(self) -> None:
+        """Begin again if the dataset has another history, and end all waits."""
+        with self._lock:
+            if self._epoch != self.history.epoch:
+                self._begin(self.history.number)
+                self._wake()
+
+    def prepend(self, commits: Iterable[tuple[int, str]]) -> None:
+        """Put older commits, by number and text, before the others, as many as the log may keep.
+
+        They are ignored unless they end where the log begins.
+        """
+        with self._lock:
+            for number, text in sorted(commits, reverse=True):
+                size, (entries, most) = len(text), self._most
+                if number != self._oldest or len(self._commits) == entries or self._size + size > most:
+                    return
+                self._commits.appendleft(Commit(number, size, text))
+                self._size += size
+                self._oldest = number - 1
+
+    def behind(self, place: int | None, epoch: str | None = None) -> list[Commit]:
         """Return the commits after a place, or all in memory; raise `Problem` 410 if some are gone.
 
-        From the log on disk it returns only the first commits, of about as many bytes as are kept in memory.
+        `epoch` is the history of the place, by default the present one. From the log on disk it returns only
+        the first commits, of about as many bytes as are kept in memory.
         """
         with self._lock:
             if place is None:
                 return list(self._commits)
+            if epoch not in (None, self._epoch):
+                raise _gone(f"the commits after {place}-{epoch} are no longer kept")
             oldest, last = self._oldest, self._sequence
         if place < oldest:
             return self._behind_stored(place, last)
@@ -155,6 +187,18 @@ class CommitLog:
             # from the end: followers are near it, and there may be ten thousand commits
             newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))
         return newer[::-1]
+
+    def forked(self, place: int) -> list[tuple[int, Batch | str]]:
+        """Return the commits in memory after a place up to the last one; raise `Problem` 410 if one is gone.
+
+        For a process that was forked under the lock of the store, in which the log is of no other use.
+        """
+        # another thread may have held it at the fork
+        self._lock, self.is_closed = threading.Lock(), True
+        found = [(one.sequence, one.content) for one in self._commits if one.sequence > place]
+        if [number for number, _ in found] != list(range(place + 1, self.history.number + 1)):
+            raise _gone(f"the commits after {self.id(place)!r} are no longer kept")
+        return [(number, content) for number, content in found if not isinstance(content, bytes)]
 
     def _behind_stored(self, place: int, last: int) -> list[Commit]:
         found: list[Commit] = []
@@ -193,7 +237,7 @@ class CommitLog:
 
     def _read(self, number: int, content: bytes) -> Batch:
         with manager.locked(self._store) as adapter:
-            assert isinstance(adapter, Durable)  # noqa: S101 - only such a store has the log
+            assert isinstance(adapter, DurableStore)  # noqa: S101 - only such a store has the log
             changes = adapter.read_changes(content)
         return Batch(tuple(Change(sign, Quad(*quad)) for quad, sign in changes.items()), number)
 

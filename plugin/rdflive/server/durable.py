@@ -9,7 +9,7 @@ import rdflib
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.plugins import manager
-from rdflive.store import Durable, History, StoredLog
+from rdflive.store import DurableStore, History, StoredLog
 
 __all__ = ["writing_ahead"]
 
@@ -24,7 +24,7 @@ def writing_ahead(dataset: rdflib.Dataset, log: StoredLog) -> Iterator[History]:
     written, and `UnsupportedStoreError` for a store that cannot number its commits.
     """
     with manager.hooked(manager.store_of(dataset)) as adapter:
-        if not isinstance(adapter, Durable):
+        if not isinstance(adapter, DurableStore):
             raise UnsupportedStoreError(f"{type(adapter).__name__} cannot keep the number of a commit")
         capture = adapter.capture
         with capture.reading():

@@ -9,7 +9,6 @@ from typing import Final
 
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from rdflive.page import show_sign_in
 from rdflive.server.access import Access, Client
@@ -33,8 +32,7 @@ _SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-p
 class AccessGate:
     """Finds the client of a request (`request.state.client`), and responds 401 if there is none.
 
-    The client of a WebSocket without a token is None: a message may bring the token. While the service does
-    not run, every response is 503.
+    While the service does not run, every response is 503.
     """
 
     def __init__(self, app: ASGIApp, service: Service, access: Access, paths: frozenset[str]) -> None:
@@ -46,7 +44,7 @@ class AccessGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # a WebSocket has no route, and is closed
             await self._app(scope, receive, send)
             return
         start = perf_counter()
@@ -77,28 +75,22 @@ class AccessGate:
             await self._app(scope, receive, counted)
         except Exception:
             # here, because Starlette would respond outside of all middleware
-            if scope["type"] == "http" and not has_begun:
+            if not has_begun:
                 await server_fails().response()(scope, receive, counted)
             raise  # the server logs it
 
     def _client(self, connection: HTTPConnection) -> Client | None:
         address = connection.client.host if connection.client else "unknown"
-        scope = connection.scope  # a WebSocket has no method here; GET opens it
+        scope = connection.scope
         headers, path = connection.headers, _path(scope)
         is_own = self._access.check_site(
-            headers, scheme=scope["scheme"], method=scope.get("method", "GET"), shared=path != "/login"
+            headers, scheme=scope["scheme"], method=scope["method"], shared=path != "/login"
         )
         # after `check_site`: other sites may not sign in either
         if path in _OPEN or path.rpartition("/")[0] == "/static":
             return None
-        try:
-            cookies = connection.cookies if is_own and self._access.needs_token else {}
-            return self._access.client(headers, cookies, address)
-        except Problem as problem:
-            # a browser cannot send headers with a WebSocket, so a message has the token
-            if connection.scope["type"] == "websocket" and problem.status == 401:
-                return None
-            raise
+        cookies = connection.cookies if is_own and self._access.needs_token else {}
+        return self._access.client(headers, cookies, address)
 
 
 def _path(scope: Scope) -> str:
@@ -124,9 +116,6 @@ def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
 
 async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
     response = problem.response()
-    if scope["type"] == "websocket":
-        await WebSocket(scope, receive, send).send_denial_response(response)
-        return
     request = Request(scope)
     if problem.status == 401 and "text/html" in request.headers.get("accept", ""):
         then = scope["query_string"].decode("latin-1") if _path(scope) == "/" else ""

@@ -19,14 +19,14 @@ from rdflive.server.sparql.operations import read_fields
 from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import walk
 
-__all__ = ["LiveQuery", "check_length", "read_live_query"]
+__all__ = ["LiveQuery", "read_live_query"]
 
 RULES: Final = "rules"
 """The entailment by the rules of the server."""
 _LONGEST: Final = 50_000
 """Characters of the longest query for a subscription."""
 _CHANGING: Final = frozenset(f"Builtin_{name}" for name in ("RAND", "UUID", "STRUUID", "BNODE", "NOW"))
-_KNOWN: Final = frozenset({"query", "entailment", "alias", "key", "node"})
+_KNOWN: Final = frozenset({"query", "entailment", "key", "node"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,6 @@ def _terms(fields: Iterable[Any]) -> Iterator[Any]:
             yield field
 
 
-def check_length(query: str) -> None:
-    """Raise `Problem` 413 for a query that would take long to plan."""
-    if len(query) > _LONGEST:
-        raise Problem(413, f"the query of a subscription has at most {_LONGEST:,} characters")
-
-
 async def read_live_query(request: Request) -> LiveQuery:
     """Return the query of a GET with parameters, or of a POST of a form or the query; raise `Problem`."""
     fields = await read_fields(request, "application/sparql-query", "query")
@@ -98,7 +92,8 @@ async def read_live_query(request: Request) -> LiveQuery:
     given = dict(fields)
     if not given.get("query", "").strip():
         raise Problem(400, "the parameter query is missing or empty")
-    check_length(given["query"])
+    if len(given["query"]) > _LONGEST:  # it would take long to plan
+        raise Problem(413, f"the query of a subscription has at most {_LONGEST:,} characters")
     entailment = given.get("entailment") or None
     has_rules = request.app.state.service.rules is not None
     accepted = (*ENTAILMENTS, RULES) if has_rules else ENTAILMENTS

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from rdflive.server.replica import Replica
 from rdflive.server.topics import Topics
 
 __all__ = ["Metrics"]
@@ -35,6 +36,7 @@ class Metrics:
         )
         ProcessCollector(registry=self.registry)
         self._open: _Open | None = None
+        self._replica: _Following | None = None
 
     @cache  # noqa: B019 - looking up the labels takes longer than counting; paths and statuses are few
     def _request(self, path: str, status: int) -> tuple[Counter, Histogram]:
@@ -52,6 +54,28 @@ class Metrics:
             self.registry.unregister(self._open)
         self._open = _Open(topics, commits, feed)
         self.registry.register(self._open)
+
+    def watch_replica(self, replica: Replica) -> None:
+        """Add gauges of the replica's lag."""
+        if self._replica is None:
+            self._replica = _Following(replica)
+            self.registry.register(self._replica)
+
+
+class _Following(Collector):
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the present values."""
+        lag = self._replica.lag
+        for name, text, value in (
+            ("lag_commits", "Commits of the primary that this replica does not have yet", lag.commits),
+            ("lag_seconds", "Seconds since this replica had all commits of its primary", lag.seconds),
+            ("connected", "1 while this replica follows its primary", self._replica.is_connected),
+            ("resyncs", "Snapshots of the primary since the start", self._replica.resyncs),
+        ):
+            yield GaugeMetricFamily(f"rdflive_replica_{name}", text, value)
 
 
 class _Open(Collector):

@@ -40,7 +40,9 @@ async def query(request: Request) -> Response:
     service: Service = request.app.state.service
     operation = await read_query(request)
     if operation is None:
-        return describe_service(request, is_union=service.dataset.default_union)
+        # starts a count if the data have changed, and waits for it only if that is short
+        await service.vocabulary.result()
+        return describe_service(request, service.vocabulary.totals, is_union=service.dataset.default_union)
     accept = ", ".join(request.headers.getlist("accept"))
 
     return ChildResponse(service.children, request.state.client.name, AnswerQuery(operation, accept))

@@ -12,16 +12,20 @@ import rdflib
 import uvicorn
 from starlette.applications import Starlette
 
-from rdflive.asgi.connections import WebSocket, http_within
+from rdflive.asgi.connections import http_within
 from rdflive.asgi.server import AsgiServer
 from rdflive.delivery.audit import Every
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
+from rdflive.server.access import Client, Right
 from rdflive.server.audits import Audits
 from rdflive.server.change_log import CommitLog
+from rdflive.server.failures import Problem
+from rdflive.server.graph_store.loads import Loads
 from rdflive.server.isolation.children import Children
 from rdflive.server.metrics import Metrics
+from rdflive.server.replica import Replica
 from rdflive.server.settings import Limits
 from rdflive.server.shared_commits import SharedCommits
 from rdflive.server.threads import Threads
@@ -58,6 +62,8 @@ class Service:
     """The audits of subscriptions; made by `running`."""
     shared_commits: SharedCommits
     """Updates of several clients in one commit; made by `running`."""
+    loads: Loads
+    """The documents that are being written; made by `running`."""
     vocabulary: DataVocabulary
     """The predicates and classes of the data, for editors; made by `running`."""
     _stopping: asyncio.Lock
@@ -76,12 +82,15 @@ class Service:
         rules: Program | None = None,
         audit: Every | None = None,
         history: History | None = None,
+        replica: Replica | None = None,
         stored: StoredLog | None = None,
     ) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store, `validation` starts
-        the validation that clients may follow, `rules` are those of `entailment=rules`, and `history`
-        numbers the commits (by default one of its own for each `running`), which `stored` has on disk.
+        the validation that clients may follow, `rules` are those of `entailment=rules`, `history`
+        numbers the commits (by default one of its own for each `running`), which `stored` has on disk, and
+        `replica` follows a primary, whose history it has.
         """
+        self.replica = replica
         self.validation = validation
         self.rules = rules
         self.dataset = dataset
@@ -90,8 +99,8 @@ class Service:
         self.audit = audit
         """The number of commits after which a subscription is audited; None for audits on request only."""
         self._store: Any = manager.store_of(dataset)
-        self._scratch = scratch
-        self._history = history
+        self.scratch = scratch
+        self._history = history if replica is None else replica.history
         self._stored = stored
 
     @property
@@ -104,6 +113,12 @@ class Service:
         """The numbers of the commits, from which all ids of events are made."""
         return self.changes.history
 
+    def admit(self, client: Client, right: Right) -> None:
+        """Raise `Problem` 403 unless the client has the right; on a replica no client may update."""
+        client.need(right)
+        if right == "update" and self.replica is not None:
+            raise Problem(403, f"this server is a replica: send updates to {self.replica.primary.url}")
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve inside the block; end all open work at its end. May be repeated."""
@@ -111,7 +126,8 @@ class Service:
         self._stopping = asyncio.Lock()
         self.threads = threads = Threads()
         self.shared_commits = SharedCommits(dataset, threads)
-        self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
+        self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
+        self.loads = Loads(dataset, limits, threads)
         self.changes = CommitLog(dataset, self._history, self._stored)
         self.topics = Topics(
             dataset,
@@ -126,15 +142,22 @@ class Service:
         await threads.work(self.audits.begin)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.metrics.watch(self.topics, lambda: self.history.number, lambda: self.feed)
+        if self.replica is not None:
+            self.metrics.watch_replica(self.replica)
         try:
             if self.validation is not None:
                 await self.topics.validate(self.validation)
+            if self.replica is not None:
+                if self.changes.oldest == self.changes.last:
+                    self.changes.prepend(await threads.work(self.replica.older))
+                self.replica.start(self._renumber)
             self.is_running = True
             yield
         finally:
             self.is_running = False
             await self.stop()
             await threads.work(self.vocabulary.close)
+            await threads.work(self.loads.close)
             await threads.work(self.children.close)
             threads.close()
 
@@ -143,8 +166,16 @@ class Service:
         async with self._stopping:  # a second call must wait for the first
             await self.threads.stop_writing()  # first, so that clients receive their changes
             await self.audits.stop()
+            if self.replica is not None:
+                await self.threads.work(self.replica.close)
             await self.topics.close()
             await self.threads.work(self.changes.close)
+
+    def _renumber(self) -> None:
+        """Let clients begin again, as the replica has taken over another history of its primary."""
+        self.changes.renew()
+        for topic in tuple(self.topics):
+            topic.log.renumber()
 
 
 def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> AsgiServer:
@@ -156,13 +187,12 @@ def make_server(app: Starlette, *, certificate: str | None = None, key: str | No
     config = uvicorn.Config(
         app,
         http=http_within(service.limits.header_seconds),
-        ws=WebSocket,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         # a client without a token is identified by its address, which it could forge by X-Forwarded-For
         proxy_headers=False,
-        ws_max_size=service.limits.request_bytes,
         timeout_graceful_shutdown=_GRACE,
         ssl_certfile=certificate,
         ssl_keyfile=key,

@@ -22,7 +22,7 @@ class Limits:
     """
 
     request_bytes: int = 1_000_000
-    """Bytes of a request's body, and of a WebSocket's message."""
+    """Bytes of a request's body."""
     query_seconds: float = 30.0
     """Time for a query with its result, for opening a subscription, and for matching an update's pattern."""
     query_bytes: int = 1 << 30
@@ -46,7 +46,11 @@ class Limits:
     header_seconds: float = 10.0
     """Time for the head of a request to arrive."""
     body_seconds: float = 30.0
-    """Time for the body of a request to arrive."""
+    """Time for the body of a request to arrive; for a document at `/store`, for each 64 KiB."""
+    store_bytes: int = 4_000_000_000
+    """Bytes of a document at `/store`, also without its compression."""
+    store_triples: int = 1_000_000
+    """Triples that one commit of `/store` may add and remove."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -31,6 +31,11 @@ class Threads:
         self._worker = ThreadPoolExecutor(2, "rdflive-worker")
         self._writes_no_more = False
 
+    @property
+    def is_ending(self) -> bool:
+        """True while the server is shutting down."""
+        return self._writes_no_more
+
     async def write(self, function: Callable[[], Result]) -> Result:
         """Run a function in the writing thread, after earlier ones.
 

@@ -220,12 +220,12 @@ class Topics:
         return history.number
 
     async def _catch_up(self, topic: Topic, last: str | None, client: Client) -> None:
-        """Let a topic go back to the id of a client, if the log on disk does; otherwise `resync` follows."""
+        """Let a topic go back to the id of a client, if the log does; otherwise `resync` follows."""
         changes, log = self._changes, topic.log
-        place = changes.history.place(last or "")
-        if place is None or changes.stored is None or not log.shares_ids:
+        if changes.stored is None and not self._children.are_copies:
             return
-        if place >= log.oldest:
+        place = changes.history.place(last or "")
+        if place is None or not log.shares_ids or place >= log.oldest:
             return
         # together: clients come back at many places after a restart
         topic.places.add(place)
@@ -243,7 +243,7 @@ class Topics:
                 given.query,
                 given.entailed(self._rules),
                 given.bindings,
-                changes.stored.folder,
+                changes if changes.stored is None else changes.stored.folder,
                 place,
                 until,
                 self._limits.rows,

@@ -52,6 +52,9 @@ class DataVocabulary:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._result = _json(Counter(), Counter(), 0, is_complete=False, first="")
+        self.totals: dict[str, int] | None = None
+        """The numbers of triples, properties and classes at the last complete count; None before one, and if
+        there are too many to count."""
         self._sequence = -1
         """The number of the last commit at the start of the last count."""
         self._rests_until = 0.0
@@ -115,6 +118,10 @@ class DataVocabulary:
             if monotonic() > ends:
                 self._result = _json(predicates, classes, total, is_complete=False, first=node)
                 return
+        if max(len(predicates), len(classes)) < _COUNTED:
+            self.totals = {"triples": total, "properties": len(predicates), "classes": len(classes)}
+        else:
+            self.totals = None
         first = class_query(slices, classes, prefixes) or node
         self._result = _json(predicates, classes, total, is_complete=True, first=first)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
-    Durable,
+    DurableStore,
     Evaluating,
     GraphLike,
     Guardable,
@@ -39,7 +39,7 @@ __all__ = [
     "Capture",
     "ChangeLogError",
     "Changes",
-    "Durable",
+    "DurableStore",
     "Evaluating",
     "GraphKey",
     "GraphLike",

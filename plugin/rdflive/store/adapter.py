@@ -21,7 +21,7 @@ from rdflive.values import Value, typed_value, value_in
 
 __all__ = [
     "Adapter",
-    "Durable",
+    "DurableStore",
     "Evaluating",
     "GraphLike",
     "Guardable",
@@ -223,7 +223,7 @@ class Evaluating(Protocol):
 
 
 @runtime_checkable
-class Durable(Protocol):
+class DurableStore(Protocol):
     """An adapter that can number the commits of a store in the commits themselves, and write them down first.
 
     All methods are called under the lock.

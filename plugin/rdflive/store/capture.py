@@ -156,6 +156,11 @@ class Capture:
         """A cache of `pending`, cleared by each record."""
 
     @property
+    def number(self) -> int:
+        """The number of the last commit in the history; without one, as in a child process, the sequence."""
+        return self.sequence if self.history is None else self.history.number
+
+    @property
     def idle(self) -> bool:
         """True if nothing must be recorded: no listener, judge or log, and no open batch."""
         return not (self.listeners or self.state & OPEN or self.judge or self.ahead)
@@ -647,7 +652,8 @@ class Capture:
         self.users.clear()
         self.deliveries.free_others()
         self.deliveries = Deliveries(_may_wait)
-        self.state, self._owner = IDLE, 0
+        # the forking thread holds the lock to the end, and deliveries run only without it
+        self.lock, self.state, self._owner = threading.RLock(), IDLE, 0
 
     def free_others(self) -> None:
         """Release the locks and turns of threads that do not exist in a fork, and repair their unfinished

@@ -26,6 +26,7 @@ class _Run:
     number: int
     """The number of the first one."""
     last: int
+    epoch: str
 
 
 class History:
@@ -51,11 +52,15 @@ class History:
         """The number of the last commit."""
         self._next: int | None = None
         self._lock = threading.Lock()
-        self._runs: deque[_Run] = deque([_Run(sequence, number, sequence)], maxlen=_MOST)
+        self._runs: deque[_Run] = deque([_Run(sequence, number, sequence, self.epoch)], maxlen=_MOST)
 
     def id(self, number: int) -> str:
         """Return the id of the state after a commit."""
         return f"{number}-{self.epoch}"
+
+    def id_of(self, sequence: int) -> str:
+        """Return the id of the state at a sequence."""
+        return f"{self.number_of(sequence)}-{self.epoch_of(sequence)}"
 
     def place(self, name: str) -> int | None:
         """Return the number in an id; None for an id of another history."""
@@ -72,32 +77,42 @@ class History:
         number = self.coming
         with self._lock:
             run = self._runs[-1]
-            if sequence == run.last + 1 and number == self.number + 1:
+            if sequence == run.last + 1 and number == self.number + 1 and self.epoch == run.epoch:
                 run.last = sequence
             else:
-                self._runs.append(_Run(sequence, number, sequence))
+                self._runs.append(_Run(sequence, number, sequence, self.epoch))
             self.number = number
         return number
 
     def number_of(self, sequence: int) -> int:
         """Return the number of the last commit up to a sequence."""
+        run = self._run_of(sequence)
+        return run.number + min(max(sequence, run.first), run.last) - run.first
+
+    def epoch_of(self, sequence: int) -> str:
+        """Return the epoch of the last commit up to a sequence."""
+        return self._run_of(sequence).epoch
+
+    def _run_of(self, sequence: int) -> _Run:
         with self._lock:
             runs = self._runs
-            run = next((run for run in reversed(runs) if run.first <= sequence), runs[0])
-            return run.number + min(max(sequence, run.first), run.last) - run.first
+            return next((run for run in reversed(runs) if run.first <= sequence), runs[0])
 
     @contextmanager
-    def numbering(self, number: int) -> Iterator[None]:
+    def numbering(self, number: int, *, epoch: str = "") -> Iterator[None]:
         """Give the commit of the block a number, as a replica does; a block without a commit gives it to the
         present state. Called under the store's lock, around the whole commit.
+
+        With `epoch` the commit begins another history, in which it has this number.
         """
+        self.epoch = epoch or self.epoch
         self._next = number
         try:
             yield
             with self._lock:
-                if self.number != number:
-                    last = self._runs[-1].last
-                    self._runs.append(_Run(last, number, last))
+                run = self._runs[-1]
+                if self.number != number or run.epoch != self.epoch:
+                    self._runs.append(_Run(run.last, number, run.last, self.epoch))
                     self.number = number
         finally:
             self._next = None
@@ -106,4 +121,4 @@ class History:
         """Begin another history with this sequence, because the store may have changed unseen."""
         with self._lock:
             self.epoch, self.number = secrets.token_hex(4), self.number + 1
-            self._runs.append(_Run(sequence, self.number, sequence))
+            self._runs.append(_Run(sequence, self.number, sequence, self.epoch))

@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
-__all__ = ["FRAME", "Entry", "Segment", "framed", "read_entries"]
+__all__ = ["FRAME", "LogEntry", "LogFile", "framed", "read_entries"]
 
 FRAME: Final = struct.Struct(">IIQd")
 """The head of an entry: checksum of all that follows it, bytes of the content, number, and time (UNIX)."""
@@ -18,7 +18,7 @@ _CHECKED: Final = 4
 """Bytes of the checksum itself."""
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One entry of a segment."""
 
     number: int
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(slots=True)
-class Segment:
+class LogFile:
     """One file, whose name is the number before its first entry."""
 
     path: Path
@@ -44,7 +44,7 @@ class Segment:
     """The time of the last entry."""
 
     @classmethod
-    def read(cls, path: Path) -> Segment:
+    def read(cls, path: Path) -> LogFile:
         """Read a file up to its first damaged entry; raise `OSError` and ValueError for another file."""
         start = int(path.stem)
         segment = cls(path, start, start, 0, 0.0, 0.0)
@@ -63,16 +63,18 @@ def framed(number: int, time: float, content: bytes) -> bytes:
     return checksum.to_bytes(_CHECKED, "big") + head + content
 
 
-def read_entries(path: Path, *, offset: int = 0) -> Iterator[Entry]:
-    """Yield the entries of a file from an offset on, up to the first damaged or incomplete one."""
+def read_entries(path: Path) -> Iterator[LogEntry]:
+    """Yield the entries of a file up to the first damaged or incomplete one."""
     with open(path, "rb") as file:
-        end = os.fstat(file.fileno()).st_size
-        file.seek(offset)
-        while len(head := file.read(FRAME.size)) == FRAME.size:
-            checksum, length, number, time = FRAME.unpack(head)
-            if length > end - file.tell():
-                return
-            content = file.read(length)
-            if zlib.crc32(content, zlib.crc32(head[_CHECKED:])) != checksum:
-                return
-            yield Entry(number, time, content, file.tell())
+        yield from _read(file, os.fstat(file.fileno()).st_size)
+
+
+def _read(file: BinaryIO, end: int) -> Iterator[LogEntry]:
+    while len(head := file.read(FRAME.size)) == FRAME.size:
+        checksum, length, number, time = FRAME.unpack(head)
+        if length > end - file.tell():
+            return
+        content = file.read(length)
+        if zlib.crc32(content, zlib.crc32(head[_CHECKED:])) != checksum:
+            return
+        yield LogEntry(number, time, content, file.tell())

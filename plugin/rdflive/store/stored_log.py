@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rdflive.errors import RdfliveError
-from rdflive.store.segments import Segment, framed, read_entries
+from rdflive.store.segments import LogFile, framed, read_entries
 
 __all__ = ["ChangeLogError", "LogGapError", "StoredLog", "read_log", "session_of"]
 
@@ -75,7 +75,7 @@ class StoredLog:
         self._store = store
         self._most = size
         self._seconds = seconds
-        self._segments: list[Segment] = []
+        self._segments: list[LogFile] = []
         self._file: int | None = None
         self._before = 0
         """The size of the last segment before its last entry."""
@@ -117,7 +117,7 @@ class StoredLog:
         """Read the segments, and remove entries after a number; return False if some up to it are missing."""
         try:
             paths = sorted(self.folder.glob("*.log"), key=lambda path: int(path.stem))
-            segments = [Segment.read(path) for path in paths]
+            segments = [LogFile.read(path) for path in paths]
         except ValueError:
             return False
         while segments and segments[-1].start > number:
@@ -155,12 +155,12 @@ class StoredLog:
     def append(self, number: int, content: bytes) -> None:
         """Add the entry of the next commit; raise `ChangeLogError`, and leave the log as it was.
 
-        If the number is not the next one, as on a replica that has fetched the dataset again, the log begins
-        again after the commit.
+        If the number is not the next one, as on a replica that has fetched the dataset again, or if the
+        content exceeds the whole log, the log begins again after the commit.
         """
         with self._explained():
             self._clean()
-            if self.last + 1 != number:
+            if self.last + 1 != number or len(content) > self._most:
                 self.begin(self.epoch, number)
                 return
             now = time.time()
@@ -175,7 +175,7 @@ class StoredLog:
             segment.begun = segment.begun if segment.size else now
             segment.last, segment.time, segment.size = number, now, segment.size + len(entry)
 
-    def _write(self, segment: Segment, entry: bytes) -> None:
+    def _write(self, segment: LogFile, entry: bytes) -> None:
         assert self._file is not None  # noqa: S101 - `open` sets it
         self._is_behind = True
         try:
@@ -227,12 +227,12 @@ class StoredLog:
             os.close(self._file)
             self._file = None
 
-    def _add_segment(self, number: int) -> Segment:
+    def _add_segment(self, number: int) -> LogFile:
         path = self.folder / f"{number:020d}.log"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         self._end_file()
         self._file, self._is_behind = file, False
-        segment = Segment(path, number, number, 0, 0.0, time.time())
+        segment = LogFile(path, number, number, 0, 0.0, time.time())
         self._segments = [*self._segments, segment]
         return segment
 

@@ -23,7 +23,7 @@ __all__ = ["LiveStore", "rdflive_attach", "rdflive_wrap"]
 @hookimpl
 def rdflive_attach(store: Any) -> Adapter | None:
     """Watch an `OxigraphStore`, a subclass of it or a `LiveStore`; refuse a bare `pyoxigraph.Store`."""
-    if not _is_known(type(store)):
+    if not _is_known(store):
         return None
     from rdflive_stores.oxigraph.adapter import attach
 
@@ -33,7 +33,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
 @hookimpl
 def rdflive_wrap(store: Any) -> LiveStore | None:
     """Return the stand-in for a `pyoxigraph.Store`."""
-    if not _is_known(type(store)):
+    if not _is_known(store):
         return None
     from pyoxigraph import Store
 
@@ -42,9 +42,13 @@ def rdflive_wrap(store: Any) -> LiveStore | None:
     return LiveStore(store) if isinstance(store, Store) else None
 
 
+def _is_known(store: object) -> bool:
+    """Recognize a store by module names, without importing libraries that may be missing."""
+    return _is_known_class(type(store))  # type: ignore[arg-type]  # mypy takes no class for hashable
+
+
 @lru_cache(maxsize=64)
-def _is_known(store: type[Any]) -> bool:
-    """Recognize a class of stores by module names, without importing libraries that may be missing."""
+def _is_known_class(store: type[object]) -> bool:
     modules = ("oxrdflib", "pyoxigraph", "rdflive_stores.oxigraph")
     return any(kind.__module__.startswith(modules) for kind in store.__mro__)
 

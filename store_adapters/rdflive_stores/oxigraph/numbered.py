@@ -17,13 +17,13 @@ from rdflive.store import UNION, Changes, History, QuadTerms, StoredLog
 from rdflive_stores.oxigraph.kept import KEPT, MARK
 from rdflive_stores.oxigraph.undoing import Undoing
 
-__all__ = ["Numbered", "kept_number", "read_changes"]
+__all__ = ["CommitNumbers", "kept_number", "read_changes"]
 
 _NUMBER: Final = NamedNode("urn:x-rdflive:number")
 _SIGNS: Final[tuple[tuple[bytes, Literal[1, -1]], ...]] = ((b"-", -1), (b"+", 1))
 
 
-class Numbered:
+class CommitNumbers:
     """Writes the commits of one store into a log, before the store has them."""
 
     def __init__(

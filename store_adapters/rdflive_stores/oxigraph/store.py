@@ -33,7 +33,7 @@ from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, foresee
 from rdflive_stores.oxigraph.ground import read_ground
 from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
-from rdflive_stores.oxigraph.numbered import Numbered
+from rdflive_stores.oxigraph.numbered import CommitNumbers
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.undoing import Undoing, undo_what_was_left
@@ -99,7 +99,7 @@ class LiveStore:
         self.adapter: Adapter | None = None
         self.held = KeptQuads()
         self.undoing = Undoing(self.native)
-        self.numbered: Numbered | None = None
+        self.numbered: CommitNumbers | None = None
         undo_what_was_left(self.native)
 
     backup = Native()
@@ -222,9 +222,9 @@ class LiveStore:
             execute(native, request.texts, hide_kept=hide_kept, **request.options)
 
     def write_ahead(self, log: StoredLog, history: History) -> None:
-        """Write each commit into a log first, and its number into the store with it (see `Durable`)."""
+        """Write each commit into a log first, and its number into the store with it (see `DurableStore`)."""
         capture = self.capture
-        self.numbered = Numbered(self.native, self.undoing, self.undo, log, history)
+        self.numbered = CommitNumbers(self.native, self.undoing, self.undo, log, history)
         capture.history, capture.ahead = history, self.numbered
 
     def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:

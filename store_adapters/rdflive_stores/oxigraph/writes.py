@@ -20,7 +20,7 @@ from rdflive_stores.oxigraph.changes import canonical_quad, compare, record, uni
 from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, turn_unspelled
 from rdflive_stores.oxigraph.kept import KeptQuads
-from rdflive_stores.oxigraph.numbered import Numbered
+from rdflive_stores.oxigraph.numbered import CommitNumbers
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.undoing import Undoing
@@ -37,7 +37,7 @@ class LiveNative(Protocol):
     capture: Capture
     held: KeptQuads
     undoing: Undoing
-    numbered: Numbered | None
+    numbered: CommitNumbers | None
 
 
 class NativeWrite(ABC):

@@ -67,9 +67,11 @@ def _context(graph: Graph, operation: Any) -> QueryContext:
 
 
 def _create(context: QueryContext, operation: Any) -> None:
-    """Refuse to create a graph that has triples. Otherwise do nothing: the first write creates the graph."""
-    if len(context.dataset.get_context(operation.graphiri)):
-        raise WriteRefusedError(f"{operation.graphiri.n3()} cannot be created: it exists already")
+    """Create an empty graph; refuse a graph that exists, also without triples."""
+    store, name = context.dataset.store, operation.graphiri
+    if any(getattr(graph, "identifier", graph) == name for graph in store.contexts()):
+        raise WriteRefusedError(f"{name.n3()} cannot be created: it exists already")
+    store.add_graph(context.dataset.get_context(name))
 
 
 def _delete_where(context: QueryContext, operation: Any) -> None:

@@ -202,12 +202,13 @@ def test_silence_counts_from_the_last_event() -> None:
     async def run() -> None:
         log, follower, _, pipe = piped()
         await follower.take(9.0)
-        task = await taking(follower, 0.0)
+        task = await taking(follower)
         loop = asyncio.get_running_loop()
         publish(log, 2)
         follower.wake()
         assert len(pipe.sent) == 1
         follower._end_silence(loop, 9.0)  # as the timer does
+        await asyncio.sleep(0)
         assert not task.done()
         follower._end_silence(loop, 0.0)
         assert await task is None

@@ -26,8 +26,10 @@ _PREFIX: Final = "rdflive-"
 class StoreCheckpoint:
     """A state of the store, which exists while it has users."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sequence: int) -> None:
         self.folder = folder
+        self.sequence = sequence
+        """The number of the last commit in the state."""
         self.path = str(folder / "store")
         """The folder of an Oxigraph store."""
         self.users = 0
@@ -78,7 +80,7 @@ class Checkpoints:
             with self._lock:
                 checkpoint = self._shared
                 if alone or checkpoint is None or state != self._state:
-                    checkpoint = self._make()
+                    checkpoint = self._make(adapter.capture.sequence)
                     if not alone:
                         stale, self._shared, self._state = self._shared, checkpoint, state
                 checkpoint.users += 1
@@ -106,14 +108,14 @@ class Checkpoints:
         if is_over:
             _remove(checkpoint.folder)
 
-    def _make(self) -> StoreCheckpoint:
+    def _make(self, sequence: int) -> StoreCheckpoint:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._folder))
         try:
             native_of(self.dataset).backup(str(folder / "store"))
         except BaseException:
             _remove(folder)
             raise
-        return StoreCheckpoint(folder)
+        return StoreCheckpoint(folder, sequence)
 
 
 def _emptied(folder: Path | None) -> Path:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -28,7 +28,7 @@ from rdflive.server.isolation.memory_forks import MemoryForks
 from rdflive.server.isolation.work import warm_up
 from rdflive.server.settings import Limits
 
-__all__ = ["Child", "ChildResponse", "Children", "Process"]
+__all__ = ["Child", "ChildResponse", "Children", "Process", "StateResponse"]
 
 _TOTAL: Final = 32
 """Concurrent children of all clients."""
@@ -38,6 +38,9 @@ _STARTING: Final = 4
 
 class Process(Protocol):
     """The process of a child."""
+
+    sequence: int
+    """The number of the last commit in the state that the child reads."""
 
     def kill(self) -> None:
         """Kill the process, without waiting."""
@@ -102,6 +105,8 @@ class Children:
         self._maker: Maker = (
             MemoryForks(dataset, limits) if checkpoints is None else DiskForks(checkpoints, limits)
         )
+        self.are_copies = checkpoints is None
+        """True if children have a copy of this process's memory."""
         self._threads = ThreadPoolExecutor(_STARTING, "rdflive-children")
         self._processes: set[Process] = set()
         self._running: Counter[str] = Counter()
@@ -242,14 +247,18 @@ class ChildResponse(Response):
     async def _stream(self, scope: Scope, send: Send) -> None:
         has_begun = False
         try:
-            async with asyncio.timeout(self._children.limits.query_seconds):
+            async with asyncio.timeout(self._children.limits.query_seconds) as limit:
                 async with self._children.working(self._client, self._work) as child:
                     content_type = (await child.begin()).encode("latin-1")
-                    headers = [(b"content-type", content_type), *_HEADERS]
+                    headers = [(b"content-type", content_type), *_HEADERS, *self._state(child)]
                     # from here on the status is sent, and an error can only cut the answer
                     has_begun = True
                     await send({"type": "http.response.start", "status": 200, "headers": headers})
-                    await _send_pieces(child, send)
+                    if scope["method"] != "HEAD":
+                        async for piece in child.pieces():
+                            await send({"type": "http.response.body", "body": piece, "more_body": True})
+                            self._sent(limit)
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
         except (TimeoutError, EOFError, ConnectionError) as error:
             if not has_begun:
                 raise self._children.exceeded(error, "query") from error
@@ -259,8 +268,26 @@ class ChildResponse(Response):
             # without an end, so that clients do not take the sent part for the full answer
             cut()
 
+    def _state(self, child: Child) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - for `StateResponse`
+        """Return the headers that describe the state that the child reads."""
+        return []
 
-async def _send_pieces(child: Child, send: Send) -> None:
-    async for piece in child.pieces():
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    def _sent(self, limit: asyncio.Timeout) -> None:
+        """Do nothing: the time limit is that of the whole answer."""
+
+
+class StateResponse(ChildResponse):
+    """The graphs of one state of the dataset, with the id of its last commit as the header Last-Event-ID.
+
+    `name` returns the id of a commit. The time limit holds for each piece, as a dataset may be of any size.
+    """
+
+    def __init__(self, children: Children, client: str, work: Work, name: Callable[[int], str]) -> None:
+        super().__init__(children, client, work)
+        self._name = name
+
+    def _state(self, child: Child) -> list[tuple[bytes, bytes]]:
+        return [(b"last-event-id", self._name(child.process.sequence).encode())]
+
+    def _sent(self, limit: asyncio.Timeout) -> None:
+        limit.reschedule(asyncio.get_running_loop().time() + self._children.limits.query_seconds)

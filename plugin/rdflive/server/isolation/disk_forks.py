@@ -137,6 +137,7 @@ class _DiskFork:
         self._pid = pid
         self._checkpoints = checkpoints
         self._checkpoint = checkpoint
+        self.sequence = checkpoint.sequence
 
     def kill(self) -> None:
         self._template.kill(self._pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import struct
 from typing import Final
@@ -28,6 +29,8 @@ class Frames:
         self._content_type = ""
         self._waiting = bytearray()
         self._has_begun = False
+        self.piece_seconds = 0.0
+        """The time limit for each piece; with 0 the child's time limit is for the whole answer."""
 
     def begin(self, content_type: str) -> None:
         """Set the type of the answer."""
@@ -69,4 +72,6 @@ class Frames:
             self._send(b"A", bytes(waiting[at : at + PIECE]))
 
     def _send(self, kind: bytes, content: bytes) -> None:
+        if self.piece_seconds:
+            signal.setitimer(signal.ITIMER_REAL, self.piece_seconds)
         self._channel.sendall(FRAME.pack(kind, len(content)) + content)

@@ -44,8 +44,9 @@ class MemoryForks:
         """Fork, and do the work there."""
         # before the fork: afterwards the child cannot know
         parent = os.getpid()
-        with manager.locked(self._dataset.store):
+        with manager.locked(self._dataset.store) as adapter:
             made = work.make() if isinstance(work, StateWork) else work
+            sequence = adapter.capture.sequence
             pid = os.fork()
             if not pid:
                 run_child(
@@ -55,7 +56,7 @@ class MemoryForks:
                     parent=parent,
                     has_files=False,
                 )
-        return _Fork(pid)
+        return _Fork(pid, sequence)
 
     def close(self) -> None:
         """Do nothing: forks are reaped individually."""
@@ -69,8 +70,9 @@ class MemoryForks:
 
 
 class _Fork:
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, sequence: int) -> None:
         self._pid = pid
+        self.sequence = sequence
 
     def kill(self) -> None:
         os.kill(self._pid, signal.SIGKILL)

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 import rdflib
 
 import rdflive.server.isolation.work  # noqa: F401 - imported here for all children
+from rdflive.plugins import manager
 from rdflive.server.isolation.confinement import Work, run_child
 from rdflive.server.isolation.work import warm_up
 from rdflive.server.settings import Limits
@@ -110,6 +111,8 @@ def _begun(channel: socket.socket) -> tuple[rdflib.Dataset, Work]:
     # a shared checkpoint is opened read-only
     native = Store(job.path) if job.writes else Store.read_only(job.path)
     dataset = rdflib.Dataset(OxigraphStore(store=native), default_union=job.is_union)
+    # hides the graph in which the store keeps the positions of feeds
+    manager.attach(dataset.store)
     for prefix, namespace in job.prefixes.items():
         dataset.bind(prefix, namespace, replace=True)
     return dataset, job.work

@@ -29,9 +29,16 @@ from rdflive.server.failures import Problem
 __all__ = [
     "ALIASES",
     "CSV",
+    "DATASETS",
     "GRAPHS",
+    "JSON_LD",
+    "N_QUADS",
+    "N_TRIPLES",
+    "RDF_XML",
     "REPORTS",
     "TABLES",
+    "TRIG",
+    "TURTLE",
     "Output",
     "choose",
     "content_type",
@@ -39,6 +46,7 @@ __all__ = [
     "write_graph",
     "write_table",
     "write_truth",
+    "written",
 ]
 
 _QUALITY: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
@@ -112,6 +120,8 @@ TABLES: Final = (JSON, XML, CSV, TSV)
 """The formats of SELECT and ASK, the preferred one first."""
 GRAPHS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG)
 """The formats of CONSTRUCT and DESCRIBE, the preferred one first."""
+DATASETS: Final = (N_QUADS, TRIG)
+"""The formats of a whole dataset, the preferred one first."""
 REPORTS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD)
 """The formats of a sh:ValidationReport, the preferred one first."""
 ALIASES: Final = {
@@ -175,7 +185,7 @@ def write_graph(graph: Graph, kind: str, output: Output) -> None:
     # N-Triples is valid Turtle and TriG; rdflib's serializer supports neither kind of term
     if kind in (N_TRIPLES, N_QUADS) or (newer is not None and kind != JSON_LD):
         for triple in graph:
-            output.write((" ".join(map(_written, triple)) + " .\n").encode())
+            output.write((" ".join(map(written, triple)) + " .\n").encode())
     elif kind == JSON_LD:
         output.write(json.dumps(list(_nodes(graph)), ensure_ascii=False).encode())
     else:
@@ -268,13 +278,13 @@ def _json_term(term: Node) -> dict[str, Any]:
 
 
 def _field(term: Node | None) -> str:
-    return "" if term is None else _written(term).replace("\t", "\\t")
+    return "" if term is None else written(term).replace("\t", "\\t")
 
 
-def _written(term: Node) -> str:
+def written(term: Node) -> str:
     """Return a term in N-Triples 1.2."""
     if isinstance(term, TripleTerm):
-        return f"<<( {' '.join(map(_written, term.parts))} )>>"
+        return f"<<( {' '.join(map(written, term.parts))} )>>"
     return write_term(term) + (f"--{term.direction}" if isinstance(term, DirectionalString) else "")
 
 

@@ -15,14 +15,15 @@ from starlette.requests import Request
 from rdflive.server.failures import Problem
 from rdflive.server.settings import read_body
 
-__all__ = ["ProtocolOperation", "read_fields", "read_query", "read_update"]
+__all__ = ["ABSOLUTE", "ProtocolOperation", "media_type", "read_fields", "read_query", "read_update"]
 
 Fields: TypeAlias = list[tuple[str, str]]
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _FIELDS: Final = 1000
 """The most parameters of a request."""
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+"""An absolute IRI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ async def read_fields(request: Request, direct: str, name: str, parameters: str 
     fields = _parsed(request.url.query if parameters is None else parameters, name)
     if request.method != "POST":
         return fields
-    given, charset = _kind(request.headers.get("content-type", ""))
+    given, charset = media_type(request.headers.get("content-type", ""))
     if given not in (_FORM, direct):
         raise Problem(415, f"the body is {given}; send {direct} or {_FORM}")
     if charset not in ("utf-8", "utf8", "us-ascii"):
@@ -90,7 +91,7 @@ async def read_fields(request: Request, direct: str, name: str, parameters: str 
 
 
 @lru_cache(maxsize=64)
-def _kind(content_type: str) -> tuple[str, str]:
+def media_type(content_type: str) -> tuple[str, str]:
     """Return the declared media type and character set of a body."""
     # the standard library's mail parser handles quoted parameters, such as charset="utf-8"
     header = Message()
@@ -137,12 +138,12 @@ def _address(scheme: str, host: str | None, server: tuple[str, int | None] | Non
     scope = {"type": "http", "scheme": scheme, "server": server, "path": path, "headers": headers}
     address = str(URL(scope=scope))
     # it contains the client's Host, which may be invalid
-    return address if _IRI.fullmatch(address) else ""
+    return address if ABSOLUTE.fullmatch(address) else ""
 
 
 def _graphs(fields: Fields, name: str) -> tuple[str, ...]:
     graphs = [value for key, value in fields if key == name]
     for graph in graphs:
-        if not _IRI.fullmatch(graph):
+        if not ABSOLUTE.fullmatch(graph):
             raise Problem(400, f"{name} must be an absolute IRI, got {graph!r}")
     return tuple(dict.fromkeys(graphs))

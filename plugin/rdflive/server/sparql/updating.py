@@ -12,7 +12,7 @@ from rdflib.term import BNode, Identifier, URIRef, Variable
 
 from rdflive.errors import ValidationError
 from rdflive.plugins import manager
-from rdflive.server.failures import Problem, Refused
+from rdflive.server.failures import Problem, Refused, problem_of
 from rdflive.server.sparql.answering import native_of, refused_by_oxigraph
 from rdflive.server.sparql.guards import check, placed
 from rdflive.server.sparql.operations import ProtocolOperation
@@ -25,7 +25,7 @@ from rdflive.syntax.writing import write
 
 __all__ = [
     "FEW", "CheckedUpdate", "FailedUpdate", "checked_update", "has_few_matches", "is_data", "run_update",
-    "run_update_of_few",
+    "run_update_of_few", "updated",
 ]  # fmt: skip
 
 _MATCHING: Final = frozenset({"Modify", "DeleteWhere"})
@@ -121,16 +121,14 @@ def run_update(dataset: rdflib.Dataset, *texts: str) -> int:
         # not in a batch, so that guards can refuse it before the writing
         with manager.locked(store) as locked:
             adapter: Any = locked
-            adapter.write(_updated(dataset), Transaction({}, updates=texts, name="server", keep={}))
-            capture = adapter.capture
-            # a child process, which tries an update, has no history
-            return int(capture.sequence if capture.history is None else capture.history.number)
+            adapter.write(updated(dataset), Transaction({}, updates=texts, name="server", keep={}))
+            return int(adapter.capture.number)
     except (MemoryError, RecursionError):
         raise
     except ValidationError as error:
         problem = Refused(error)
     except ChangeLogError as error:
-        problem = Problem(507, f"nothing was changed: {error}", headers={"Retry-After": "60"})
+        problem = problem_of(error)
     except Exception as error:  # noqa: BLE001 - the engines raise plain Exception, RuntimeError and others
         if isinstance(error, SyntaxError):
             told = refused_by_oxigraph(error, texts[0])
@@ -174,7 +172,7 @@ def _flat(parts: Iterable[Tree] | None) -> Iterator[Tree]:
             yield part
 
 
-def _updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
+def updated(dataset: rdflib.Dataset) -> rdflib.Dataset:
     """Return the dataset to update: for Oxigraph without the union of graphs."""
     if native_of(dataset) is None or not dataset.default_union:
         return dataset

@@ -25,10 +25,17 @@ _RESYNC: Final = ServedEvent("resync", about='"reason": "the changes after the l
 class Numbers(Protocol):
     """The ids of a history, which other logs share."""
 
+    number: int
+    """The number of the last commit."""
     epoch: str
+    """The name of its history."""
 
     def number_of(self, sequence: int, /) -> int:
         """Return the number of the last commit up to a sequence."""
+        ...
+
+    def epoch_of(self, sequence: int, /) -> str:
+        """Return the name of the history of that commit."""
         ...
 
 
@@ -113,10 +120,24 @@ class EventLog:
             if delta.initial:
                 self._begin(delta)
             self._take(net)
-            if not delta.initial:
+            if self._numbers is not None and self._numbers.epoch_of(delta.sequence) != self._epoch:
+                self._epoch = self._numbers.epoch_of(delta.sequence)
+                self._backlog.begin(self._place(delta.sequence))
+            elif not delta.initial:
                 self._backlog.append(self._place(delta.first_sequence), self._place(delta.sequence), net)
                 self._trim()
             # the cached events lead to the place before
+            self._merged.clear()
+            self._full = None
+        self._notify()
+
+    def renumber(self) -> None:
+        """Give the present answer an id of another history, after all its deltas; readers get `resync`."""
+        with self._lock:
+            if self._numbers is None or not self._epoch or self._epoch == self._numbers.epoch:
+                return
+            self._epoch = self._numbers.epoch
+            self._backlog.begin(self._numbers.number)
             self._merged.clear()
             self._full = None
         self._notify()
@@ -242,7 +263,8 @@ class EventLog:
     def _begin(self, delta: Delta) -> None:
         if self._epoch:
             self._numbers = None
-        self._epoch = secrets.token_hex(4) if self._numbers is None else self._numbers.epoch
+        numbers = self._numbers
+        self._epoch = secrets.token_hex(4) if numbers is None else numbers.epoch_of(delta.sequence)
         self._backlog.begin(self._place(delta.sequence))
         self._answer.clear()
         self._rows = 0

@@ -1,0 +1,1 @@
+"""The SPARQL 1.1 Graph Store HTTP Protocol: graphs of the dataset as documents."""
