@@ -408,15 +408,35 @@ def test_the_pace_keeps_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
 
     now, spent, random = 0.0, 0.0, Random("pace")
     monkeypatch.setattr(audit_module, "process_time", lambda: now)
-    pace = AuditPace("auto", 0)
+    monkeypatch.setattr(audit_module, "_share", audit_module._Share())
+    paces = [AuditPace("auto", 0) for _ in range(3)]
     for sequence in range(1, 20_000):
         now += 0.001
-        if pace.is_due(sequence):
-            assert not pace.is_due(sequence + 1)
-            last = random.choice((0.001, 0.01, 0.1))
-            now, spent = now + last, spent + last
-            pace.done(sequence, last)
+        for pace in paces:
+            if pace.is_due(sequence):
+                assert not any(each.is_due(sequence + 1) for each in paces)
+                last = random.choice((0.001, 0.01, 0.1))
+                now, spent = now + last, spent + last
+                pace.done(sequence, last)
     assert 0.005 * now < spent - last <= 0.02 * now
+
+
+def test_subscriptions_share_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With "auto" each has its turn, one after the other."""
+    from rdflive.delivery import audit as audit_module
+
+    monkeypatch.setattr(audit_module, "_share", audit_module._Share())
+    monkeypatch.setattr(audit_module, "_SHARE", 1e9)  # the next audit is due at once
+    graph = rdflib.Graph()
+    opened = [rdflive.subscribe(graph, query, audit="auto") for query in (LONE, JOIN, FILTERED)]
+    for number in range(20):
+        graph.add((URIRef(f"urn:s{number}"), P, Q))
+        idle()
+    counts = [subscription.stats.audits for subscription in opened]
+    assert min(counts) >= 2
+    assert max(counts) <= min(counts) + 1
+    for subscription in opened:
+        subscription.close()
 
 
 def test_a_difference_shows_ten_solutions() -> None:

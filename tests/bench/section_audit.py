@@ -31,13 +31,13 @@ QUERIES: Final = (
     "SELECT ?r (COUNT(*) AS ?n) { ?s :value ?v . ?s :room ?r FILTER(?v > 100) } GROUP BY ?r",
 )
 PACES: Final = {"none": None, "auto": "auto", "every 1,000": 1000, "every 100": 100}
-_SENSORS: Final = 5000
+_SENSORS: Final = 2000
 _FORM: Final = {"Content-Type": "application/sparql-update"}
 
 PAGE = Page(
     "ag",
     "Audits",
-    "A graph of 10,000 triples with three subscriptions takes one change per commit, in a program and "
+    "A graph of 4,000 triples with three subscriptions takes one change per commit, in a program and "
     "over HTTP.",
     "*With / without* is the processor time of all processes, compared with that without audits; *auto* is "
     "to stay below 1.02.",

@@ -185,11 +185,32 @@ class AuditedAnswer:
         return next((audit for audit in audits if not audit), audits[0])
 
 
+class _Share:
+    """The share of the processor time that all audits at the pace "auto" have together."""
+
+    free_at = 0.0
+    """The processor time of this process at which the next audit may begin."""
+
+    def take(self) -> bool:
+        """True if an audit may begin; the next one then waits for `end`."""
+        if process_time() < self.free_at:
+            return False
+        self.free_at = math.inf
+        return True
+
+    def end(self, seconds: float) -> None:
+        """Record an audit that took so long."""
+        self.free_at = process_time() + seconds / _SHARE
+
+
+_share: Final = _Share()
+
+
 class AuditPace:
     """Decides after which commits an audit is due.
 
-    With "auto", the first commit is audited, and then an audit waits until this process has used 50 times the
-    processor time of the last one.
+    With "auto", an audit waits until this process has used 50 times the processor time of the last one,
+    whichever subscription that was of.
 
     >>> pace = AuditPace(10, 3)
     >>> pace.is_due(12), pace.is_due(13)
@@ -199,12 +220,10 @@ class AuditPace:
     False
     """
 
-    __slots__ = ("_begun", "_every", "_last", "_rest", "due")
+    __slots__ = ("_every", "due")
 
     def __init__(self, every: Every, sequence: int) -> None:
         self._every = every
-        self._last = sequence
-        self._begun, self._rest = 0.0, 0.0
         self.due: float = sequence + (1 if every == "auto" else every)
         """The number of the commit after which an audit may be due."""
 
@@ -212,18 +231,15 @@ class AuditPace:
         """True if an audit is due after a commit; it must then be called off with `done`, once."""
         if sequence < self.due:
             return False
-        if process_time() - self._begun < self._rest:
-            # looks at the time again after as many commits as passed so far, as it costs a system call
-            self.due = 2 * sequence - self._last
+        if self._every == "auto" and not _share.take():
             return False
         self.due = math.inf
         return True
 
     def done(self, sequence: int, seconds: float) -> None:
         """Record the end of an audit that began after a commit and took `seconds` of processor time."""
-        self._last = sequence
         if self._every == "auto":
-            self._begun, self._rest = process_time(), seconds / _SHARE
+            _share.end(seconds)
             self.due = sequence + 1
         else:
             self.due = sequence + self._every

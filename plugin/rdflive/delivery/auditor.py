@@ -131,6 +131,9 @@ class Auditor:
     def _watch(self, sequence: int) -> None:
         """Queue an audit if one is due. Called with each commit, under the store's lock."""
         if self._pace is not None and self._pace.is_due(sequence):
+            # behind the others, which have their turns first
+            self.end()
+            self._one._capture.watchers = (*self._one._capture.watchers, self._watch)
             _line.put(self)
 
     def run(self) -> None:
@@ -140,8 +143,8 @@ class Auditor:
         sequence = one._capture.sequence
         try:
             self.audit()
-        except (ClosedError, BudgetError):  # it has ended
-            return
+        except (ClosedError, BudgetError):
+            pass  # it has ended
         except Exception:
             log.exception("an audit of subscription %r failed", one.name or one.query)
         self._done(sequence, thread_time() - begun)

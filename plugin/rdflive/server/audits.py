@@ -7,6 +7,7 @@ import json
 import logging
 from contextlib import suppress
 from dataclasses import asdict
+from math import inf
 from typing import Any, Final
 
 import rdflib
@@ -78,6 +79,8 @@ class Audits:
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
+        if self._pace is not None and self._pace.due == inf:  # an audit that was due has not begun
+            self._pace.done(0, 0.0)
 
     async def audit(self, topic: Topic, client: str) -> Audit:
         """Audit a topic now; raise `Problem` 409 if that is not possible, 503 beyond the limits."""
