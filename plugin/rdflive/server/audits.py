@@ -99,11 +99,11 @@ class Audits:
             for name, value in told["audit"].items()
         }
         audit = Audit(**samples)
-        self._metrics.audits.inc()
         subscription.note_audit(audit)
         if not audit:
             self._metrics.audit_differences.inc()
             log.error("an audit of subscription %s found a wrong answer: %s", topic.id, audit)
+        self._metrics.audits.inc()
         if told["is_stale"]:
             with suppress(ClosedError):
                 await self._threads.work(subscription.resync)
