@@ -80,9 +80,12 @@ class _World:
         tokens = folder / "tokens.toml"
         tokens.write_text(_TOKENS)
         common = ("--tokens", tokens, "--subscriptions", "100000")
-        self._primary = Served("--store-path", folder / "primary", *common)
+        self._primary = Served("--store-path", folder / "primary", *common, patience=_PATIENCE)
         follow = (*common, "--follow", self._primary.url, "--token-env", "RDFLIVE_CROWD")
-        self._replicas = [Served("--store-path", folder / "replica", *follow), Served(*follow)]
+        self._replicas = [
+            Served("--store-path", folder / "replica", *follow, patience=_PATIENCE),
+            Served(*follow, patience=_PATIENCE),
+        ]
         self._proxy = Proxy(folder, [self._primary.port, *(replica.port for replica in self._replicas)])
         self._rounds, self._seed = rounds, seed
         self._kills = self._unacknowledged = self._lost = 0
@@ -200,7 +203,7 @@ class _World:
         connection.close()
 
     def _post(self, number: int) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection("127.0.0.1", self._proxy.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self._proxy.port, timeout=_PATIENCE)
         headers = {**_HEADERS, "Content-Type": "application/sparql-update"}
         connection.request("POST", "/update", self._history.text(number).encode(), headers)
         return connection

@@ -27,11 +27,11 @@ class Served:
     """A server on its own port, which stays the same after restarts."""
 
     def __init__(self, *arguments: str | os.PathLike[str], patience: float = PATIENCE) -> None:
-        self._patience = patience
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
         self._arguments = [os.fspath(argument) for argument in arguments]
+        self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Served:

@@ -16,7 +16,7 @@ from rdflive.cli.load import load
 from rdflive.errors import RdfliveError
 from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import Address, HttpFault, RetryPace
-from rdflive.server.primary import Place, Primary
+from rdflive.server.primary import CommitPlace, Primary
 from rdflive.server.replica import REPLICA, keep_place, kept_place
 
 __all__ = ["address_of_primary", "begin_following", "end_following"]
@@ -39,7 +39,7 @@ def address_of_primary(args: argparse.Namespace) -> Address:
 
 def begin_following(
     dataset: rdflib.Dataset, primary: Primary, store_path: str | None, *, is_known: bool = True
-) -> Place:
+) -> CommitPlace:
     """Return the place of the primary that a dataset has, after the first snapshot if it has none.
 
     A store on disk has its place from the run before; `is_known` is False if other programs may have changed
@@ -71,7 +71,7 @@ def end_following(dataset: rdflib.Dataset) -> bool:
     return bool(kept)
 
 
-def _fill(dataset: rdflib.Dataset, primary: Primary, scratch: Path | None) -> Place:
+def _fill(dataset: rdflib.Dataset, primary: Primary, scratch: Path | None) -> CommitPlace:
     """Load the primary's snapshot; a store on disk is marked until it is complete."""
     target = GraphTarget(dataset)
     is_empty = next(dataset.quads(), None) is None
@@ -96,7 +96,7 @@ def _fill(dataset: rdflib.Dataset, primary: Primary, scratch: Path | None) -> Pl
     return place
 
 
-def _snapshot(primary: Primary, file: Path) -> Place:
+def _snapshot(primary: Primary, file: Path) -> CommitPlace:
     tries = 0
     while True:
         try:

@@ -15,7 +15,7 @@ from rdflive.feeds.rdf_patch import RDF_PATCH, encode_rdf_patch
 from rdflive.http import Address, Exchange, Http, HttpFault, media_type
 from rdflive.model import Batch, Change
 
-__all__ = ["Place", "Primary", "PrimaryCommit"]
+__all__ = ["CommitPlace", "Primary", "PrimaryCommit"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
 _NQUADS: Final = "application/n-quads"
@@ -25,10 +25,10 @@ _START: Final = "start"
 _GONE: Final = frozenset({410, 412})
 
 
-class Place(NamedTuple):
+class CommitPlace(NamedTuple):
     """A state of a dataset: the one after a commit of a history.
 
-    >>> str(Place(7, "0badcafe"))
+    >>> str(CommitPlace(7, "0badcafe"))
     '7-0badcafe'
     """
 
@@ -38,7 +38,7 @@ class Place(NamedTuple):
     """The name of the history."""
 
     @classmethod
-    def parse(cls, text: str) -> Place:
+    def parse(cls, text: str) -> CommitPlace:
         """Return the place of an event's id; raise `HttpFault` for any other text."""
         match = _ID.fullmatch(text)
         if match is None:
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 class PrimaryCommit(NamedTuple):
     """An event of the primary's log."""
 
-    place: Place
+    place: CommitPlace
     """The place after the event."""
     changes: tuple[Change, ...] | None
     """The changes of a commit; None if the event only says where the log is."""
@@ -75,16 +75,16 @@ class Primary:
         """End all requests, including later ones."""
         self._http.close()
 
-    def snapshot(self, path: Path) -> Place:
+    def snapshot(self, path: Path) -> CommitPlace:
         """Write the whole dataset to a file of N-Quads; return the place of exactly that state."""
         with self._get("/store", {"Accept": _NQUADS}) as answer, path.open("wb") as file:
             if (kind := media_type(answer.headers)) != _NQUADS:
                 raise HttpFault(f"its /store is {kind}, not {_NQUADS}; is it a server of rdflive?")
-            place = Place.parse(answer.headers.get("Last-Event-ID", ""))
+            place = CommitPlace.parse(answer.headers.get("Last-Event-ID", ""))
             file.writelines(answer)
         return place
 
-    def kept(self, until: Place) -> Iterator[tuple[int, str]]:
+    def kept(self, until: CommitPlace) -> Iterator[tuple[int, str]]:
         """Yield the number and the patch of each commit that the primary still has, up to a place."""
         for number, commit in enumerate(self.follow(None)):
             if commit.place.epoch != until.epoch or commit.place.sequence > until.sequence:
@@ -96,7 +96,7 @@ class Primary:
             if commit.place.sequence == until.sequence:
                 return
 
-    def follow(self, after: Place | None) -> Iterator[PrimaryCommit]:
+    def follow(self, after: CommitPlace | None) -> Iterator[PrimaryCommit]:
         """Yield the events after a place, or after the oldest place that the log has, as they arrive.
 
         Raises `ResyncNeeded` if the log does not reach back to the place, or belongs to another history.
@@ -112,7 +112,7 @@ class Primary:
                 if event.kind == "behind":
                     last = _number(event)
                 else:
-                    place = Place.parse(event.id)
+                    place = CommitPlace.parse(event.id)
                     last = max(last, place.sequence)
                     yield PrimaryCommit(place, self._changes(event), last)
 

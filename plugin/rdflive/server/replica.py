@@ -18,7 +18,7 @@ from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import HttpFault, RetryPace
 from rdflive.plugins import manager
-from rdflive.server.primary import Place, Primary, PrimaryCommit
+from rdflive.server.primary import CommitPlace, Primary, PrimaryCommit
 from rdflive.store import Adapter, History
 
 __all__ = ["REPLICA", "Lag", "Replica", "keep_place", "kept_place"]
@@ -58,7 +58,7 @@ class Replica:
         self,
         dataset: rdflib.Dataset,
         primary: Primary,
-        place: Place,
+        place: CommitPlace,
         *,
         history: History | None = None,
         folder: str | None = None,
@@ -96,7 +96,7 @@ class Replica:
         Clients that come with older ids need them.
         """
         try:
-            return list(self.primary.kept(Place(self.history.number, self.history.epoch)))
+            return list(self.primary.kept(CommitPlace(self.history.number, self.history.epoch)))
         except (HttpFault, RdfliveError):
             return []
 
@@ -129,7 +129,7 @@ class Replica:
     def _follow(self) -> Exception | None:
         """Follow until the connection ends; return the reason, or None after a snapshot."""
         try:
-            for commit in self.primary.follow(Place(self.history.number, self.history.epoch)):
+            for commit in self.primary.follow(CommitPlace(self.history.number, self.history.epoch)):
                 self._take(commit)
         except ResyncNeeded as need:
             return self._resync(need)
@@ -179,7 +179,7 @@ class Replica:
         log.warning("%s: %s; this replica has taken its snapshot %s", self.primary.url, need.reason, place)
         return None
 
-    def _replace(self, quads: list[Any], place: Place) -> None:
+    def _replace(self, quads: list[Any], place: CommitPlace) -> None:
         is_other = place.epoch != self.history.epoch
         with manager.locked(self._store) as adapter:
             with self.history.numbering(place.sequence, epoch=place.epoch):
@@ -190,27 +190,27 @@ class Replica:
         if is_other:
             self._on_history()
 
-    def _jump(self, adapter: Adapter, place: Place) -> None:
+    def _jump(self, adapter: Adapter, place: CommitPlace) -> None:
         """Begin the numbers, and the log of a store on disk, at a place; called under the lock."""
         with self.history.numbering(place.sequence, epoch=place.epoch):
             pass
         if adapter.capture.ahead is not None:
             adapter.capture.ahead.tear()
 
-    def _kept(self, place: Place) -> dict[str, str]:
+    def _kept(self, place: CommitPlace) -> dict[str, str]:
         return {} if self._scratch is None else _texts(place)
 
 
-def keep_place(dataset: rdflib.Dataset, place: Place) -> None:
+def keep_place(dataset: rdflib.Dataset, place: CommitPlace) -> None:
     """Keep the place of the primary that a store on disk has."""
     GraphTarget(dataset).write((), (), REPLICA, _texts(place))
 
 
-def _texts(place: Place) -> dict[str, str]:
+def _texts(place: CommitPlace) -> dict[str, str]:
     return {_EPOCH: place.epoch, _NUMBER: str(place.sequence)}
 
 
-def kept_place(dataset: rdflib.Dataset) -> Place | None:
+def kept_place(dataset: rdflib.Dataset) -> CommitPlace | None:
     """Return the place of a primary that a store on disk has; None if it never was a replica."""
     kept = GraphTarget(dataset).kept(REPLICA)
-    return Place(int(kept[_NUMBER]), kept[_EPOCH]) if _NUMBER in kept else None
+    return CommitPlace(int(kept[_NUMBER]), kept[_EPOCH]) if _NUMBER in kept else None

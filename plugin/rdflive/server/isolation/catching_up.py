@@ -126,7 +126,7 @@ class CatchUp:
 
 
 def _undo(dataset: rdflib.Dataset, adapter: Any, changes: Mapping[Any, int]) -> None:
-    opposite: dict[Any, Literal[1, -1]] = {quad: -1 if sign > 0 else 1 for quad, sign in changes.items()}
+    opposite: dict[Any, Literal[1, -1]] = {q: -1 if sign > 0 else 1 for q, sign in changes.items()}
     adapter.write(dataset, Transaction(opposite, name="server", keep={}))
 
 
