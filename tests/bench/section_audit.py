@@ -39,8 +39,8 @@ PAGE = Page(
     "Audits",
     "A graph of 4,000 triples with three subscriptions takes one change per commit, in a program and "
     "over HTTP.",
-    "*With / without* is the processor time of all processes, compared with that without audits. A round is "
-    "shorter than the pause between two audits at *auto*, so an audit weighs more there than in a long run.",
+    "*With / without* is the processor time of all processes, compared with that without audits; a round is "
+    "shorter than the pause between two audits at *auto*, which weigh less in a long run.",
     "where store pace micros of_none audits one",
 )
 
