@@ -22,7 +22,7 @@ NAMES = {*ValidationOptions.__annotations__, *Options.__annotations__}
         (rdflive.subscribe, NAMES),
         (rdflive.Prepared.subscribe, NAMES),
         (rdflive.LiveGraph.subscribe, NAMES),
-        (rdflive.register, NAMES - {"window", "output", "clock"}),
+        (rdflive.register, NAMES - {"window", "output", "clock", "audit"}),
         (rdflive.validate, {*ValidationOptions.__annotations__}),
     ],
 )

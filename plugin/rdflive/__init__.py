@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from rdflive.api.target import to_feed
     from rdflive.api.validation import shacl_rules, validate
     from rdflive.client import ServerError, connect
+    from rdflive.delivery.audit import Audit
     from rdflive.delivery.base import Stats
     from rdflive.delivery.resume import ResumeError
     from rdflive.delivery.subscription import Subscription
     from rdflive.entail.entailment import Proof, ProofStep
     from rdflive.entail.rules import RuleError
     from rdflive.errors import (
+        AuditError,
         BudgetError,
         ClosedError,
         FeedError,
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ALGORITHMS",
     "Answers",
+    "Audit",
+    "AuditError",
     "BackgroundMirror",
     "Batch",
     "Budget",
@@ -172,13 +176,14 @@ _HOMES: Final = {
         "api.target": "to_feed",
         "api.validation": "shacl_rules validate",
         "client": "ServerError connect",
+        "delivery.audit": "Audit",
         "delivery.base": "Stats",
         "delivery.resume": "ResumeError",
         "delivery.subscription": "Subscription",
         "entail.entailment": "Proof ProofStep",
         "entail.rules": "RuleError",
         "errors": (
-            "BudgetError ClosedError FeedError MissingExtraError PlanError QuerySyntaxError "
+            "AuditError BudgetError ClosedError FeedError MissingExtraError PlanError QuerySyntaxError "
             "RdfliveError ReformulationSizeError ResyncNeeded SchemaError UnnameableTermError "
             "UnsupportedQueryError UnsupportedStoreError ValidationError WaitError"
         ),

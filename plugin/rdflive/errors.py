@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
+    "AuditError",
     "BudgetError",
     "ClosedError",
     "FeedError",
@@ -78,6 +79,14 @@ class UnsupportedStoreError(RdfliveError, TypeError):
 
 class ClosedError(RdfliveError, RuntimeError):
     """The subscription is closed."""
+
+
+class AuditError(RdfliveError, RuntimeError):
+    """The answer that a subscription kept is not the answer to its query; `audit` has the difference."""
+
+    def __init__(self, audit: Any) -> None:
+        super().__init__(str(audit))
+        self.audit = audit
 
 
 class BudgetError(ClosedError):

@@ -28,7 +28,7 @@ NAMES: Final = (
     "engine", "adds", "fresh", "memory", "load", "masks", "operators", "queries", "paths", "feeds", "spark",
     "spark-operators", "entail", "thresholds", "match", "expiry", "windows", "serve", "frames", "standing",
     "bulk", "validate", "guard", "reading", "calls", "values", "latest", "clock", "budgets", "different",
-    "demand", "held",
+    "demand", "held", "audit",
 )  # fmt: skip
 _MODULES: Final = {name: import_module(f"bench.section_{name.replace('-', '_')}") for name in NAMES}
 SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {name: each.run for name, each in _MODULES.items()}

@@ -13,6 +13,7 @@ from typing import Any
 import rdflib
 
 from rdflive.asgi.addresses import listen
+from rdflive.delivery.audit import Every
 from rdflive.entail.rules import Rules
 from rdflive.server.access import Access, Client
 from rdflive.server.access_log import AccessLog
@@ -46,6 +47,7 @@ def serving(
     shapes: str | None = None,
     allow_origins: Iterable[str] = (),
     rules: Rules | None = None,
+    audit: Every | None = None,
     selected: Mapping[str, Any] | None = None,
     access_log: AccessLog | None = None,
     backups: Path | None = None,
@@ -71,6 +73,7 @@ def serving(
         scratch=scratch,
         shapes=shapes,
         rules=rules,
+        audit=audit,
         access_log=access_log,
         backups=backups,
         history=history,

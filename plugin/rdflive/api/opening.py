@@ -15,6 +15,7 @@ from rdflib.term import Node
 
 from rdflive.api.keeping import join, keep
 from rdflive.api.stream import Stream
+from rdflive.delivery.audit import Every
 from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question, check_key
 from rdflive.delivery.relay import Receiver
@@ -136,6 +137,7 @@ def open_subscriptions(
     resume: str | os.PathLike[str] | None = None,
     identity: str = "",
     budget: Budget | None = None,
+    audit: Every | None = None,
 ) -> list[Subscription]:
     """Open a subscription to a question for each row of terms, in one commit.
 
@@ -193,6 +195,9 @@ def open_subscriptions(
                 ]
                 start(began, budget)
                 opened += began
+            if audit is not None:
+                for one in opened:
+                    one._audits().begin(audit)
             if logs:
                 join(logs, opened[0], str(receiver.name))
             notes = [] if question.is_own else unsaid_notes(adapter, graph, question, rows)

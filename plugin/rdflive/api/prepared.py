@@ -205,6 +205,7 @@ class Prepared:
                     resume=options["resume"],
                     identity=identity,
                     budget=options["budget"],
+                    audit=options["audit"],
                 )
             undo.pop_all()
         return opened

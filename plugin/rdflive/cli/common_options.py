@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 from urllib.parse import urlsplit
 
 from rdflive.cli.changes import is_stream
@@ -19,7 +19,11 @@ from rdflive.entail.rules import RuleError, load_program
 from rdflive.errors import RdfliveError
 from rdflive.feeds import STDIN
 
+if TYPE_CHECKING:
+    from rdflive.delivery.audit import Every
+
 __all__ = [
+    "add_audit_option",
     "add_entail_option",
     "add_entailment_options",
     "add_feed_options",
@@ -87,6 +91,29 @@ def add_feed_options(group: argparse._ArgumentGroup, *, follows_servers: bool = 
     )
     add("--dead-letters", metavar="FILE", help="the file for records that --on-bad skip skips")
     add("--pace", type=seconds, default=0.0, metavar="SECONDS", help="pause between entries")
+
+
+def add_audit_option(group: argparse._ArgumentGroup, what: str) -> None:
+    """Declare the option of audits; `what` follows the number of commits in its help."""
+    group.add_argument(
+        "--audit",
+        nargs="?",
+        const="auto",
+        type=_audit_pace,
+        metavar="N",
+        help=f"after every N commits, {what}; with auto or without N, as often as 2 %% of the processor time "
+        "allow",
+    )
+
+
+def _audit_pace(text: str) -> Every:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"a number of commits from 1, or auto, not {text!r}; without N, put --audit behind the files"
+        )
+    return int(text)
 
 
 def add_store_options(group: argparse._ArgumentGroup, default: str, *, union: str = "") -> None:

@@ -112,6 +112,7 @@ def run(args: argparse.Namespace) -> None:
             scratch=scratch,
             shapes=shapes,
             rules=rules or None,
+            audit=args.audit,
             replica=replica,
             access_log=access_log,
             backups=None if args.backups is None else Path(args.backups),

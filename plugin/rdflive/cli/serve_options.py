@@ -10,6 +10,7 @@ from typing import Final
 
 from rdflive.asgi.addresses import read_origin
 from rdflive.cli.common_options import (
+    add_audit_option,
     add_entail_option,
     add_feed_options,
     add_store_options,
@@ -94,6 +95,11 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         metavar="URL",
         help="origin of another site whose pages may use the server, such as http://localhost:3000; may be "
         "repeated",
+    )
+    add_audit_option(
+        group,
+        "compare the answer of the next subscription with one by the store's own engine, in a process of its "
+        "own",
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if in its own file")

@@ -152,6 +152,7 @@ def _subscribed(
             initial=not args.no_initial,
             name=args.name,
             resume=args.resume,
+            audit=args.audit,
             **entailed,
         )
 

@@ -8,6 +8,7 @@ import re
 from typing import Final, get_args
 
 from rdflive.cli.common_options import (
+    add_audit_option,
     add_entailment_options,
     add_feed_options,
     add_store_options,
@@ -31,7 +32,7 @@ _EVERY: Final = 5.0
 
 _FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
 """Options that need --changes."""
-_OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy", "guard")
+_OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy", "guard", "audit")
 """Options that do not apply to the data of a server."""
 _URL: Final = re.compile("https?://", re.IGNORECASE)
 
@@ -127,6 +128,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
     add("--name", help="the name of this subscriber in the --resume file")
     add("--no-initial", action="store_true", help="leave out the answer before the first change")
     add("--explain", action="store_true", help="show the plan on standard error first")
+    add_audit_option(group, "compare the answer with one by the store's own engine")
 
 
 def check_options(args: argparse.Namespace, form: str) -> None:

@@ -48,6 +48,10 @@ class Stats:
     """Seconds spent in this subscription's callback."""
     members: int = 1
     """Number of members of its family: the subscriptions that share the plan and the work."""
+    audits: int = 0
+    """Number of audits of its answer."""
+    audit_differences: int = 0
+    """Number of audits that found a wrong answer."""
 
 
 def size_of(containers: Iterable[Any]) -> int:

@@ -43,6 +43,7 @@ __all__ = [
     "join",
     "leave",
     "patterns",
+    "recomputed",
     "reload",
     "saturate",
     "uncounted",
@@ -214,6 +215,42 @@ def desaturate(adapter: Adapter, view: EntailedView) -> None:
                 _release_unused(adapter, view.state)
 
 
+def recomputed(adapter: Adapter, target: Any, question: Question, terms: tuple[Node, ...]) -> TermWeights:
+    """Return the answer by an engine of its own, which reads the graph again and keeps nothing.
+
+    For a question without entailment, windows and NOW(). Called under the store's lock.
+    """
+    state = _new_state(adapter)
+    use = _Once(terms)
+
+    def view_of(graph: Any) -> View:
+        key = _key_of(adapter, target, graph)
+        view = state.views.get(key)
+        if view is None:
+            view = state.views[key] = _plain_view(adapter, target, state, key)
+        return view
+
+    state.add(question.plan, view_of, [use], answer=False)
+    return state.answer(use)
+
+
+class _Once(Use):
+    """The use of a query that no change reaches."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self, terms: tuple[Node, ...]) -> None:
+        self._terms = terms
+
+    @property
+    def terms(self) -> tuple[Node, ...]:
+        """The terms for the parameters of the query."""
+        return self._terms
+
+    def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
+        """Do nothing: the engine gets no changes."""
+
+
 def reload(adapter: Adapter, state: State) -> None:
     """Read the graphs of a store again, for everything that is maintained on it."""
     if isinstance(state, StoreState):
@@ -262,6 +299,10 @@ def _state(adapter: Adapter) -> StoreState:
     known = next(_states(adapter), None)
     if known is not None:
         return known
+    return _new_state(adapter)
+
+
+def _new_state(adapter: Adapter) -> StoreState:
     return StoreState(adapter.capture, adapter.to_native, value_of(adapter), content_of(adapter))
 
 
@@ -296,21 +337,36 @@ def _view(
     sources = windowing.default if graph is None else windowing.named.get(graph, ())
     if sources:
         return _window_view(adapter, target, state, regime, windowing, sources, merged=graph is None)
-    key: GraphKey = adapter.graph_key(target)
-    if graph is not None:
-        default = adapter.default_graph(target)  # raises for a target without named graphs
-        key = NAMED if isinstance(graph, Variable) else adapter.to_native(graph)
+    key = _key_of(adapter, target, graph)
     view = state.views.get((key, regime))
     if view is None:
-        if key is NAMED:
-            view = QuadView(state, committed_quads(adapter), default)
-        elif regime is None:
-            view = View(state, committed_triples(adapter, key))
+        if regime is None or key is NAMED:
+            view = _plain_view(adapter, target, state, key)
         else:
             view = EntailedView(state, committed_triples(adapter, key), regime)
-        view.looks_up = looks_up(adapter)
+            view.looks_up = looks_up(adapter)
         state.views[key, regime] = view
         _listen(adapter, state, key)
+    return view
+
+
+def _key_of(adapter: Adapter, target: Any, graph: Any) -> GraphKey:
+    """Return the key of the graph of a pattern."""
+    if graph is None:
+        return adapter.graph_key(target)
+    adapter.default_graph(target)  # raises for a target without named graphs
+    key: GraphKey = NAMED if isinstance(graph, Variable) else adapter.to_native(graph)
+    return key
+
+
+def _plain_view(adapter: Adapter, target: Any, state: StoreState, key: GraphKey) -> View:
+    """Make the view of the stored triples of a graph; nothing listens for it yet."""
+    view: View
+    if key is NAMED:
+        view = QuadView(state, committed_quads(adapter), adapter.default_graph(target))
+    else:
+        view = View(state, committed_triples(adapter, key))
+    view.looks_up = looks_up(adapter)
     return view
 
 

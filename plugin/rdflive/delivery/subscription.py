@@ -13,6 +13,8 @@ from rdflib import RDF
 from rdflib.term import Node
 
 from rdflive.delivery import membership
+from rdflive.delivery.audit import Audit, AuditedAnswer, why_not
+from rdflive.delivery.auditor import Auditor
 from rdflive.delivery.base import BaseSubscription, Stats, size_of
 from rdflive.delivery.calling import Callback, call, failed, raised, refuse_coroutine
 from rdflive.delivery.constructed import ConstructedGraph
@@ -52,7 +54,8 @@ class Subscription(BaseSubscription):
     """
 
     __slots__ = (
-        "_adapter", "_capture", "_closed", "_direct", "_exceeded", "_graph", "_header", "_hits", "_maker",
+        "_adapter", "_auditor", "_capture", "_closed",
+        "_direct", "_exceeded", "_graph", "_header", "_hits", "_maker",
         "_outbox", "_question", "_seen", "_state", "_terms", "_use",
     )  # fmt: skip
 
@@ -104,6 +107,8 @@ class Subscription(BaseSubscription):
             self._followers = ((self._queue, -1),)
         self._direct = callback if receiver.elsewhere is None and journal is None else None
         """The callback that the writing thread calls with each delta; None if there is none."""
+        self._auditor: Auditor | None = None
+        """None before the first audit: a store may have a million subscriptions."""
         self._closed = False
         self._state: StoreState | None = None
         self._use: Use
@@ -168,7 +173,14 @@ class Subscription(BaseSubscription):
             # a closed subscription still shows its plan
             whole = is_whole(self._use.query.plan)
             explained = partial(
-                Explanation, plan, members=members, shared=shared, counted=counted, held=held, is_whole=whole
+                Explanation,
+                plan,
+                members=members,
+                shared=shared,
+                counted=counted,
+                held=held,
+                is_whole=whole,
+                unaudited=self.unaudited,
             )
             if question.windowed or self._state is None:
                 return explained(windows=lines)
@@ -190,6 +202,8 @@ class Subscription(BaseSubscription):
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._callback_seconds,
                 members=sum(query.members for query in queries),
+                audits=0 if self._auditor is None else self._auditor.audits,
+                audit_differences=0 if self._auditor is None else self._auditor.differences,
             )
 
     def _algorithms(self) -> tuple[str, ...]:
@@ -228,6 +242,54 @@ class Subscription(BaseSubscription):
         with self._capture.reading():
             membership.reload(self._adapter, self._live())
 
+    def audit(self) -> Audit:
+        """Compare the kept answer with an evaluation of the query by the store's own engine, now.
+
+        The comparison is one of multisets, on one state of the graph. Where engines differ by design, as in
+        functions, the answer counts as wrong only if rdflive also finds another one when it reads the graph
+        again. After a wrong answer `on_error` gets the `AuditError`, and every subscription on the graph
+        begins again, as by `resync`, if that corrects the answer.
+
+        Oxigraph is asked under the store's lock and evaluates after its release; rdflib evaluates under the
+        lock. Time and memory are those of the query in that engine, without a limit.
+
+        Raises `PlanError` for a subscription that cannot be audited (`explain().audit` has the reason),
+        RuntimeError inside a batch, and `ClosedError`.
+
+        >>> import rdflib, rdflive
+        >>> with rdflive.subscribe(rdflib.Graph(), "ASK { ?s ?p ?o }") as subscription:
+        ...     print(subscription.audit())
+        at commit 0 the kept answer is right: 0 solutions
+        """
+        return self._audits().audit()
+
+    @property
+    def unaudited(self) -> str:
+        """The reason why the subscription cannot be audited; empty if it can."""
+        return why_not(self._adapter, self._question)
+
+    def follow_audits(self) -> None:
+        """Add up the deltas, so that audits elsewhere check them too; raise `PlanError` as `audit` does."""
+        with self._capture.reading():
+            self._audits().follow()
+
+    def audited(self) -> AuditedAnswer:
+        """Return the kept answer with what an audit elsewhere needs; raises what `audit` raises.
+
+        Called under the store's lock.
+        """
+        return self._audits().taken()
+
+    def note_audit(self, audit: Audit) -> None:
+        """Count an audit that was made elsewhere."""
+        self._audits().note(audit)
+
+    def _audits(self) -> Auditor:
+        """Return the auditor, or make it."""
+        if self._auditor is None:
+            self._auditor = Auditor(self)
+        return self._auditor
+
     def close(self) -> None:
         """Stop, free the state that only this subscription used, and end its iterators. May be repeated.
 
@@ -240,6 +302,8 @@ class Subscription(BaseSubscription):
             if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write
                 capture.enqueue(Delivering(self.close))
                 return
+            if self._auditor is not None:
+                self._auditor.end()
             if self._state is not None:
                 self._leave(self._state)
                 manager.release(self._adapter)
@@ -385,7 +449,8 @@ class Member(Use):
         header: Header | None = None
         for use in uses:
             one: Subscription = use._subscription  # type: ignore[attr-defined]  # all are members
-            if one._direct is None or one._maker is not None or one._state is None or one._closed:
+            has_more = one._direct is None or one._maker is not None or one._auditor is not None
+            if has_more or one._state is None or one._closed:
                 others.append(use)
             # a delta shows bound terms in the spelling of its own subscription
             elif not one._header.bound and (header is None or header is one._header):
@@ -410,6 +475,8 @@ class Member(Use):
             return  # it has not started completely, or its end is queued
         if initial:
             one._begin()
+        if one._auditor is not None and one._capture.deliveries.aside is None:
+            one._auditor.hear(weights, initial=initial)
         if one._maker is None:
             delta: Delta | None = one._plain(weights, sequence, initial)
         else:

@@ -22,10 +22,12 @@ from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.addresses import read_origin
 from rdflive.asgi.requirements import check_fork
 from rdflive.asgi.server import ending_at_signals
+from rdflive.delivery.audit import Every, check_every
 from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.access_log import AccessLog
+from rdflive.server.audits import audit_topic
 from rdflive.server.backups import back_up
 from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
@@ -61,6 +63,7 @@ def make_app(
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
     rules: Rules | None = None,
+    audit: Every | None = None,
     access_log: AccessLog | None = None,
     backups: Path | None = None,
     history: History | None = None,
@@ -75,10 +78,11 @@ def make_app(
     they are copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
-    `entailment=rules`. `access_log` receives a line for each request. `backups` is the folder for backups of
-    a store on disk. `history` numbers the commits for the ids of events. `stored` is the change log of a
-    store on disk, whose history that is then. `replica` follows a primary, whose history it has; then updates
-    are refused with 403.
+    `entailment=rules`. `audit` is the number of commits after which the next subscription is audited in a
+    process of its own, or "auto", as in `rdflive.subscribe`; without it audits are on request. `access_log`
+    receives a line for each request. `backups` is the folder for backups of a store on disk. `history`
+    numbers the commits for the ids of events. `stored` is the change log of a store on disk, whose history
+    that is then. `replica` follows a primary, whose history it has; then updates are refused with 403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -96,6 +100,7 @@ def make_app(
         origins = [read_origin(origin) for origin in allow_origins]
     except ValueError as error:
         raise ValueError(f"allow_origins needs {error}") from error
+    check_every(audit)
     check_fork()
     validation = None
     if shapes is not None:
@@ -107,6 +112,7 @@ def make_app(
         scratch,
         validation,
         program,
+        audit=audit,
         backups=backups,
         history=history,
         replica=replica,
@@ -180,6 +186,7 @@ def _routes() -> list[BaseRoute]:
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
+        Route("/subscriptions/{name}/audit", _needing("subscribe", audit_topic), methods=["POST"]),
         Route("/validation", _needing("subscribe", show_validation)),
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
         *_store_routes(),

@@ -30,6 +30,10 @@ class Metrics:
             buckets=_SECONDS,
         )
         self.events = Counter("rdflive_events", "Events sent to subscribers", registry=self.registry)
+        self.audits = Counter("rdflive_audits", "Audits of answers", registry=self.registry)
+        self.audit_differences = Counter(
+            "rdflive_audit_differences", "Audits that found a wrong answer", registry=self.registry
+        )
         self.feed_entries = Counter("rdflive_feed_entries", "Entries of the feed", registry=self.registry)
         ProcessCollector(registry=self.registry)
 

@@ -16,11 +16,13 @@ from starlette.applications import Starlette
 from rdflive.asgi.connections import http_within
 from rdflive.asgi.counting import Connections
 from rdflive.asgi.server import AsgiServer
+from rdflive.delivery.audit import Every
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.plugins import manager
 from rdflive.server.access import Client, Right
 from rdflive.server.admission import Admission, UnderWay
+from rdflive.server.audits import Audits
 from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem
 from rdflive.server.graph_store.loads import Loads
@@ -61,6 +63,8 @@ class Service:
     """The processes of queries; made by `running`."""
     threads: Threads
     """Threads for work that may wait for the store's lock; made by `running`."""
+    audits: Audits
+    """The audits of subscriptions; made by `running`."""
     loads: Loads
     """The documents that are being written; made by `running`."""
     shared_commits: SharedCommits
@@ -91,6 +95,7 @@ class Service:
         rules: Program | None = None,
         *,
         backups: Path | None = None,
+        audit: Every | None = None,
         history: History | None = None,
         replica: Replica | None = None,
         stored: StoredLog | None = None,
@@ -108,6 +113,8 @@ class Service:
         self.limits = replace(limits)  # of its own, as `replace_by` changes them
         self.admission = Admission(self.limits)
         self.metrics = Metrics()
+        self.audit = audit
+        """The number of commits after which a subscription is audited; None for audits on request only."""
         self.connections = Connections(lambda: (self.limits.connections, self.limits.all_connections))
         self._store: Any = manager.store_of(dataset)
         self.scratch = scratch
@@ -157,7 +164,17 @@ class Service:
         self.children = await threads.work(lambda: Children(dataset, limits, self.scratch))
         self.loads = Loads(dataset, limits, threads)
         self.changes = CommitLog(dataset, self._history, self._stored)
-        self.topics = Topics(dataset, limits, self.children, threads, self.rules, self.changes)
+        self.topics = Topics(
+            dataset,
+            limits,
+            self.children,
+            threads,
+            self.rules,
+            self.changes,
+            is_audited=self.audit is not None,
+        )
+        self.audits = Audits(dataset, self.topics, self.children, threads, self.metrics, self.audit)
+        await threads.work(self.audits.begin)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.is_stopping = False
         try:
@@ -191,6 +208,7 @@ class Service:
                 self.threads.drop()
                 self.topics.end_work()
             await writing
+            await self.audits.stop()
             if self.replica is not None:
                 await self.threads.work(self.replica.close)
             await self.topics.close()

@@ -80,10 +80,12 @@ class Topic:
         self._rows = rows
         self.subscription: Subscription | None = None
 
-    def open(self, begin: Callable[..., Subscription]) -> None:
-        """Subscribe; may take long."""
+    def open(self, begin: Callable[..., Subscription], *, is_audited: bool = False) -> None:
+        """Subscribe, with the deltas added up for audits; may take long."""
         with rows_unread():
-            self.subscription = begin(self._take, on_error=self._failed)
+            self.subscription = opened = begin(self._take, on_error=self._failed)
+        if is_audited and not opened.unaudited:
+            opened.follow_audits()
 
     def close(self) -> None:
         """End the subscription and the streams of all clients, which may reconnect."""
@@ -105,6 +107,7 @@ class Topic:
             "rows": len(self.log),
             "sequence": self.log.sequence,
             "deltas": self.deltas,
+            "unaudited": "" if self.subscription is None else self.subscription.unaudited,
             "stats": stats,
         }
 
@@ -131,8 +134,11 @@ class Topics:
         threads: Threads,
         rules: Program | None,
         changes: CommitLog,
+        *,
+        is_audited: bool,
     ) -> None:
         self._changes = changes
+        self._is_audited = is_audited
         self._dataset = dataset
         self._rules = rules
         self._limits = limits
@@ -315,7 +321,7 @@ class Topics:
             key=live_query.key or None,
         )
         async with self._turns.turn(client.name):
-            await work(partial(topic.open, begin))
+            await work(partial(topic.open, begin, is_audited=self._is_audited))
         self._topics[name] = topic
         self._let_go(topic)  # its client may have disconnected
         return topic

@@ -161,6 +161,11 @@ class LiveValidation(Subscription):
                 yield f"the focus node {node.n3()} is in no triple"
 
     @property
+    def unaudited(self) -> str:
+        """The reason why a validation cannot be audited."""
+        return "no query of the store's engine has the results of shapes"
+
+    @property
     def graph(self) -> Graph:
         """The results as a live sh:ValidationReport. It can be subscribed to, but must not be changed."""
         with self._reading():

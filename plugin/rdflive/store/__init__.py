@@ -6,6 +6,7 @@ from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
     DurableStore,
+    Evaluating,
     GraphLike,
     Guardable,
     LiteralParts,
@@ -39,6 +40,7 @@ __all__ = [
     "ChangeLogError",
     "Changes",
     "DurableStore",
+    "Evaluating",
     "GraphKey",
     "GraphLike",
     "Guardable",

@@ -6,7 +6,7 @@ whatever the operation. An adapter must pass the test suite in `rdflive.testing`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -16,11 +16,13 @@ from rdflive.store.capture import Capture
 from rdflive.store.history import History
 from rdflive.store.listening import Changes, GraphKey, QuadTerms
 from rdflive.store.stored_log import StoredLog
+from rdflive.syntax.tree import Tree
 from rdflive.values import Value, typed_value, value_in
 
 __all__ = [
     "Adapter",
     "DurableStore",
+    "Evaluating",
     "GraphLike",
     "Guardable",
     "LiteralParts",
@@ -202,6 +204,22 @@ class Guardable(Protocol):
 
     def stay(self) -> None:
         """Discard the data for `undo`: the batch is committed next."""
+
+
+@runtime_checkable
+class Evaluating(Protocol):
+    """An adapter whose store has an engine for SPARQL, by which kept answers can be audited."""
+
+    def evaluate(
+        self, graph: Any, query: Tree, names: Sequence[str], bindings: Mapping[str, Any]
+    ) -> Iterable[tuple[Term | None, ...]]:
+        """Begin the evaluation of a query by the store's own engine; return its solutions in native terms.
+
+        `names` are the variables of a solution, None stands for an unbound one. ASK has one empty solution if
+        it is true, and CONSTRUCT has triples. `bindings` are the rdflib terms of `initBindings`. Called under
+        the lock. The solutions are those of the present state, even if the same thread iterates over them
+        after the lock is released and the store has changed. Raises the errors of the engine.
+        """
 
 
 @runtime_checkable

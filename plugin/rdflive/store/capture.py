@@ -122,7 +122,7 @@ class Capture:
 
     __slots__ = (
         "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "ahead", "deliveries", "history",
-        "judge", "listeners", "lock", "on_batch", "sequence", "state", "users",
+        "judge", "listeners", "lock", "on_batch", "sequence", "state", "users", "watchers",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -142,6 +142,8 @@ class Capture:
         """Objects that need the store to stay hooked, but do not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
+        self.watchers: tuple[Callable[[int], object], ...] = ()
+        """Called with the number of each commit, under the lock; for audits."""
         self.deliveries = Deliveries(_may_wait)
         self._owner = 0
         """The thread whose batch is open; 0 if none is."""
@@ -218,6 +220,8 @@ class Capture:
             listener.commit(sequence)
         if self.on_batch is not None and graph is not UNION:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
+        if self.watchers:
+            self._show_commit()
 
     def record_net(self, changes: Changes) -> None:
         """Record the real net changes of one write."""
@@ -558,6 +562,12 @@ class Capture:
         if self.on_batch is not None:
             changes = (Change(sign, Quad(*quad)) for quad, sign in net.items() if quad[3] is not UNION)
             self._announce(self.on_batch, Batch(tuple(changes), self.sequence))
+        if self.watchers:
+            self._show_commit()
+
+    def _show_commit(self) -> None:
+        for watch in self.watchers:
+            watch(self.sequence)
 
     def _announce(self, on_batch: Callable[[Batch], None], batch: Batch) -> None:
         """Pass a batch to plugins. They may read the store: all listeners have applied the change."""
@@ -602,6 +612,7 @@ class Capture:
         sequence, later, on_batch, history = self.sequence, self._later, self.on_batch, self.history
         self._later |= TORN
         rehearsed: list[Delivering] = []
+        watchers, self.watchers = self.watchers, ()
         self.on_batch, self.deliveries.aside, self.history = None, rehearsed, None
         try:
             self.state |= WRITING
@@ -616,6 +627,7 @@ class Capture:
             self.state &= ~WRITING
         finally:
             self.on_batch, self.deliveries.aside, self.history = on_batch, None, history
+            self.watchers = watchers
         self.sequence, self._later = sequence, later
         return rehearsed
 
@@ -636,6 +648,7 @@ class Capture:
         """Discard all listeners and queued deliveries, in a child process forked under the lock."""
         self.listeners.clear()
         self.on_batch = self.judge = self.history = self.ahead = None
+        self.watchers = ()
         self.users.clear()
         self.deliveries.free_others()
         self.deliveries = Deliveries(_may_wait)

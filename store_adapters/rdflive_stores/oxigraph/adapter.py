@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from pyoxigraph import DefaultGraph, Literal, Store
+from pyoxigraph import DefaultGraph, Literal, QuerySolutions, QueryTriples, Store
+from pyoxigraph import Variable as OxigraphVariable
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
@@ -29,6 +30,8 @@ from rdflive.store.rdflib_graphs import (
     put_away,
     reduce_as,
 )
+from rdflive.syntax.tree import Tree
+from rdflive.syntax.writing import write
 from rdflive_stores.oxigraph.kept import has_kept
 from rdflive_stores.oxigraph.numbered import kept_number, read_changes
 from rdflive_stores.oxigraph.store import LiveStore
@@ -146,6 +149,27 @@ class LiveStoreAdapter:
     def to_parts(self) -> Callable[[Term], tuple[str, str] | None]:
         """Return the function from a literal to its parts."""
         return to_parts
+
+    def evaluate(
+        self, graph: Any, query: Tree, names: Sequence[str], bindings: Mapping[str, Any]
+    ) -> Iterator[tuple[Term | None, ...]]:
+        """Begin the evaluation; Oxigraph's iterator reads the state of its beginning to the end."""
+        options: dict[str, Any] = {
+            "substitutions": {OxigraphVariable(name): to_native(term) for name, term in bindings.items()}
+        }
+        key = self.graph_key(graph)
+        # with the option Oxigraph would ignore FROM
+        if key is UNION:
+            options["use_default_graph_as_union"] = not query.query.datasetClause
+        elif not query.query.datasetClause:
+            options["default_graph"] = key
+        result: Any = self._open().query(write(query), **options)
+        if isinstance(result, QueryTriples):
+            return map(_triple, result)
+        if not isinstance(result, QuerySolutions):
+            return iter([()] if result else [])
+        shown = {variable.value for variable in result.variables}
+        return (tuple([one[name] if name in shown else None for name in names]) for one in result)
 
     def write(self, graph: Any, transaction: Transaction) -> None:
         """Apply one entry of a feed, with the kept texts, in one native transaction."""

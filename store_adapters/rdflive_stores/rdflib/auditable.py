@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from rdflive.store import (
     Adapter,
     Capture,
     Changes,
+    Evaluating,
     GraphKey,
     Guardable,
     QuadTerms,
@@ -33,6 +34,7 @@ from rdflive.store.rdflib_graphs import (
     plain_class,
     reduce_as,
 )
+from rdflive.syntax.tree import Tree
 from rdflive_stores.rdflib.writes import updatable
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
@@ -100,6 +102,16 @@ class AuditableAdapter:
     def to_value(self) -> Callable[[Term], Any] | None:
         """Return the inner adapter's conversion."""
         return value_of(self.inner)
+
+    def evaluate(
+        self, graph: Any, query: Tree, names: Sequence[str], bindings: Mapping[str, Any]
+    ) -> Iterable[tuple[Term | None, ...]]:
+        """Begin the evaluation by the inner store's engine."""
+        if not isinstance(self.inner, Evaluating):
+            raise UnsupportedStoreError(
+                f"the store inside the {self._plain.__name__} has no engine for SPARQL"
+            )
+        return self.inner.evaluate(graph, query, names, bindings)
 
     def write(self, graph: Any, transaction: Transaction) -> None:
         """Write to the inner store, so that a rollback keeps the entries and the cursor of a feed."""

@@ -29,6 +29,7 @@ from rdflive.store.rdflib_graphs import (
     plain_class,
     put_away,
 )
+from rdflive_stores.rdflib.evaluation import evaluate
 from rdflive_stores.rdflib.live_memory import live_memory, live_simple_memory
 from rdflive_stores.rdflib.update import run_update
 from rdflive_stores.rdflib.writes import (
@@ -115,6 +116,8 @@ class SimpleMemoryAdapter:
     def to_rdflib(self) -> Callable[[Term], Any] | None:
         """Return None: the store's terms are rdflib's."""
         return None
+
+    evaluate = staticmethod(evaluate)
 
     def write(self, graph: Any, transaction: Transaction) -> None:
         """Apply one entry of a feed; if an update raises, the changes before it are undone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from rdflive.query import algebra
+from rdflive.query.auditing import agrees_exactly, why_not_audited
 from rdflive.query.bgp import PatternClass, TriplePattern, Variable
 from rdflive.query.explain.flowchart import OutlineBranch, flowchart, outline
 from rdflive.query.explain.leaf import leaf_lines
@@ -41,6 +42,7 @@ class Explanation:
         held: Iterable[tuple[TriplePattern, Variable, int, bool]] = (),
         *,
         is_whole: bool = False,
+        unaudited: str = "",
     ) -> None:
         asked = KnownQuery(plan) if shared is None else shared
         running = as_run(plan, asked.plan, asked.terms, lags=bool(windows), is_whole=is_whole)
@@ -60,6 +62,10 @@ class Explanation:
         self.members = members
         """Number of queries that share the work, each with terms of its own for the constants."""
         self._counted = counted
+        self.audit = (
+            f"not possible: {found}" if (found := unaudited or why_not_audited(plan)) else _audit(plan)
+        )
+        """How an audit decides that a kept answer is wrong, or why the query cannot be audited."""
         names = VariableNames(plan)
         self.demand = tuple(_held(names, *pattern) for pattern in held)
         """The patterns held by demand, and those that hold all of their matches because most are in
@@ -187,6 +193,12 @@ class Explanation:
         else:
             yield f"keeps {words.keeps}"
             yield f"an update costs {words.costs}"
+
+
+def _audit(plan: Plan) -> str:
+    if agrees_exactly(plan):
+        return "the store's engine has another answer"
+    return "the store's engine has another answer, and so has rdflive when it reads the graph again"
 
 
 def _held(

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from rdflive.asgi.connections import CUT, until_gone
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.checkpoints import Checkpoints
-from rdflive.server.isolation.confinement import Work
+from rdflive.server.isolation.confinement import StateWork, Work
 from rdflive.server.isolation.disk_forks import DiskForks
 from rdflive.server.isolation.frames import FRAME, PIECE
 from rdflive.server.isolation.memory_forks import MemoryForks
@@ -52,7 +52,9 @@ class Process(Protocol):
 class Maker(Protocol):
     """Makes processes. It is called in threads that live as long as the maker."""
 
-    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> Process:
+    def begin(
+        self, work: Work | StateWork, ours: socket.socket, theirs: socket.socket, *, writes: bool
+    ) -> Process:
         """Start a process that works on the present state and writes to the other end of `ours`."""
 
     def close(self) -> None:
@@ -124,7 +126,7 @@ class Children:
         self._maker.close()
 
     @asynccontextmanager
-    async def working(self, client: str, work: Work) -> AsyncIterator[Child]:
+    async def working(self, client: str, work: Work | StateWork) -> AsyncIterator[Child]:
         """Run work in a child inside the block; raise `Problem` 429 or 503 beyond the limits."""
         limit = self.limits.queries
         if self._running[client] >= limit:
@@ -170,7 +172,7 @@ class Children:
         return Problem(503, detail, headers={"Retry-After": "60"})
 
     @asynccontextmanager
-    async def _child(self, work: Work, *, writes: bool) -> AsyncIterator[Child]:
+    async def _child(self, work: Work | StateWork, *, writes: bool) -> AsyncIterator[Child]:
         ours, theirs = socket.socketpair()
         loop = asyncio.get_running_loop()
         starting = loop.run_in_executor(self._threads, partial(self._begin, work, ours, theirs, writes))
@@ -200,7 +202,9 @@ class Children:
             child.kill()
             self._end(process)
 
-    def _begin(self, work: Work, ours: socket.socket, theirs: socket.socket, writes: bool) -> Process:
+    def _begin(
+        self, work: Work | StateWork, ours: socket.socket, theirs: socket.socket, writes: bool
+    ) -> Process:
         # closed here once the child has it: an open copy would hide the end of the child
         with theirs:
             process = self._maker.begin(work, ours, theirs, writes=writes)

@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
 import rdflib
@@ -23,10 +24,19 @@ from rdflive.server.settings import Limits
 with suppress(ImportError):  # Windows has none, and cannot fork
     import resource
 
-__all__ = ["Work", "run_child"]
+__all__ = ["StateWork", "Work", "run_child"]
 
 Work: TypeAlias = Callable[[rdflib.Dataset, Frames], None]
 """The work of a child; it raises `RdfliveError` for errors of the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateWork:
+    """Work that depends on more of the state than the store holds, such as the answer of a subscription."""
+
+    make: Callable[[], Work]
+    """Returns the work for the present state; it is called under the store's lock."""
+
 
 _GRACE: Final = 1.0
 """Seconds after its time limit when a child ends itself."""

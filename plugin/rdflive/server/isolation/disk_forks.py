@@ -15,8 +15,9 @@ import threading
 from contextlib import suppress
 from typing import Final
 
+from rdflive.plugins import manager
 from rdflive.server.isolation.checkpoints import Checkpoints, StoreCheckpoint
-from rdflive.server.isolation.confinement import Work
+from rdflive.server.isolation.confinement import StateWork, Work
 from rdflive.server.isolation.template import FORK, KILL, ORDER, REAP, SIZE, Job
 from rdflive.server.settings import Limits
 
@@ -34,13 +35,19 @@ class DiskForks:
         self._lock = threading.Lock()
         self._template = _Template(limits)
 
-    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _DiskFork:
+    def begin(
+        self, work: Work | StateWork, ours: socket.socket, theirs: socket.socket, *, writes: bool
+    ) -> _DiskFork:
         """Start a child on the present state; raise `OSError` if the system allows no process."""
         dataset = self._checkpoints.dataset
-        checkpoint = self._checkpoints.take(alone=writes)
+        if isinstance(work, StateWork):
+            with manager.locked(dataset.store):
+                made, checkpoint = work.make(), self._checkpoints.take(alone=writes)
+        else:
+            made, checkpoint = work, self._checkpoints.take(alone=writes)
         try:
             prefixes = {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
-            job = Job(checkpoint.path, writes, prefixes, dataset.default_union, work)
+            job = Job(checkpoint.path, writes, prefixes, dataset.default_union, made)
             # the fork first: a pickled job may exceed the socket's buffer, and needs a reader
             template, pid = self._fork(theirs)
             fork = _DiskFork(template, pid, self._checkpoints, checkpoint)

@@ -16,7 +16,7 @@ from typing import Any
 import rdflib
 
 from rdflive.plugins import manager
-from rdflive.server.isolation.confinement import Work, run_child
+from rdflive.server.isolation.confinement import StateWork, Work, run_child
 from rdflive.server.settings import Limits
 
 __all__ = ["MemoryForks"]
@@ -33,16 +33,24 @@ class MemoryForks:
             "ignore", "This process .* is multi-threaded", DeprecationWarning, __name__.replace(".", r"\.")
         )
 
-    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Fork:  # noqa: ARG002 - unused, as any fork may write
+    def begin(
+        self,
+        work: Work | StateWork,
+        ours: socket.socket,  # noqa: ARG002 - unused, as a fork inherits the work
+        theirs: socket.socket,
+        *,
+        writes: bool,  # noqa: ARG002 - unused, as any fork may write
+    ) -> _Fork:
         """Fork, and do the work there."""
         # before the fork: afterwards the child cannot know
         parent = os.getpid()
         with manager.locked(self._dataset.store) as adapter:
+            made = work.make() if isinstance(work, StateWork) else work
             sequence = adapter.capture.sequence
             pid = os.fork()
             if not pid:
                 run_child(
-                    lambda: (self._freed(), work),
+                    lambda: (self._freed(), made),
                     theirs,
                     self._limits,
                     parent=parent,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from time import process_time
 from typing import Any
 
 import rdflib
@@ -14,7 +15,9 @@ import re2  # noqa: F401 - subscriptions import it late: see cli/serve.py
 from rdflib.term import Node
 
 from rdflive.api.live import explain, subscribe
+from rdflive.delivery.audit import AuditedAnswer
 from rdflive.model import rows_unread
+from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.frames import Frames
@@ -23,7 +26,7 @@ from rdflive.server.sparql.operations import ProtocolOperation
 from rdflive.server.sparql.updating import run_update
 from rdflive.sinks.ndjson import TRIPLE
 
-__all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate", "warm_up"]
+__all__ = ["AnswerQuery", "AuditAnswer", "ExplainQuery", "OpenSubscription", "RunUpdate", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,31 @@ class OpenSubscription:
         if rows > self.rows:
             raise Problem(403, f"the answer has more than {self.rows:,} solutions, the limit of this server")
         frames.begin("")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAnswer:
+    """The comparison of the answer that a subscription keeps with evaluations on the same state."""
+
+    taken: AuditedAnswer
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        """Write the audit as JSON, with `is_stale` if reading the graph again gives another answer, and the
+        processor time as `seconds`.
+        """
+        taken = self.taken
+        with manager.locked(dataset.store) as adapter:
+            listed = taken.plan.begin(adapter, dataset)
+        found = listed()
+        audit = now = None if found is None else taken.compared(found)
+        if not audit:
+            query, bindings = taken.plan.query, taken.plan.bindings
+            with rows_unread(), subscribe(dataset, query, initBindings=bindings, initial=False) as again:
+                now = taken.compared(again.audited().answers[0])
+            audit = now if audit is None else taken.plan.judged(audit, now)
+        frames.begin("application/json")
+        told = {"audit": asdict(audit), "is_stale": now is not None and not now, "seconds": process_time()}
+        frames.write(json.dumps(told).encode())
 
 
 @dataclass(frozen=True, slots=True)
