@@ -41,7 +41,7 @@ _FAREWELL: Final = 1.0
 """Seconds for clients to read their last events at the end."""
 SHACL: Final = "SHACL validation"
 """The text in place of the query for the results of shapes."""
-_PATIENCE: Final = 5.0
+_PATIENCE: Final = 30.0
 """Seconds for this server to reach the commit that a client has seen on another one."""
 _LINGER: Final = 60.0
 """Seconds that a subscription without clients stays open, for clients that return."""
