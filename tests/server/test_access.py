@@ -64,7 +64,7 @@ def test_a_right_gives_only_itself(access: Access) -> None:
         alice.need("subscribe")
     assert caught.value.status == 403
     client = Access(None, "127.0.0.1").client(Headers(), {}, "127.0.0.1")
-    assert (client.name, len(client.rights)) == ("127.0.0.1", 3)
+    assert (client.name, len(client.rights)) == ("127.0.0.1", 4)
 
 
 SITES = [
@@ -162,7 +162,7 @@ def test_what_other_sites_show_is_not_asked_for() -> None:
         ('[a]\ntoken = "short"\nrights = ["read"]', "16 or more ASCII characters"),
         (f'[a]\ntoken = "{ALICE} x"\nrights = ["read"]', "without spaces"),
         ('[a]\nsha256 = "abc"\nrights = ["read"]', "64 digits"),
-        (f'[a]\ntoken = "{ALICE}"', "rights must list some of 'read', 'subscribe', 'update'"),
+        (f'[a]\ntoken = "{ALICE}"', "rights must list some of 'backup', 'read', 'subscribe', 'update'"),
         (f'[a]\ntoken = "{ALICE}"\nrights = []', "rights must list"),
         (f'[a]\ntoken = "{ALICE}"\nrights = ["write"]', "rights must list"),
         (f'[a]\ntoken = "{ALICE}"\nrights = "read"', "rights must list"),

@@ -340,7 +340,7 @@ def test_a_preview_and_what_keeps_the_number_are_no_changes(tmp_path: Path) -> N
         assert found.split() == [b"g", b"http://e/g"]
         every = answered(
             server, "SELECT (COUNT(*) AS ?n) { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
-        ).json()
+        ).json
         assert every["results"]["bindings"][0]["n"]["value"] == "2"
 
 

@@ -50,10 +50,11 @@ def open_server() -> Iterator[Serving]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_gate_refuses_requests_without_a_token(guarded: Serving, path: str) -> None:
-    """Every route and method but those of /health, /login and /static is 401, with a wrong token too."""
+    """All but /health, /ready, /login and /static is 401, whatever the method, with a wrong token too."""
     for method in METHODS:
         expected = {
             "/health": 200 if method in ("GET", "HEAD") else 405,
+            "/ready": 200 if method in ("GET", "HEAD") else 405,
             "/login": 401 if method == "POST" else 405,
             "/static/x": 404 if method in ("GET", "HEAD") else 405,
         }

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import httptools
 from starlette.types import Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-__all__ = ["CUT", "OUTLET", "http_within", "until_gone"]
+__all__ = ["CUT", "OUTLET", "bare", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
 """The key of a request's scope for the function that ends its connection at once."""
@@ -26,10 +26,10 @@ _LONGEST_HEAD: Final = 65_536
 """Bytes of the longest accepted request head."""
 
 
-def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.Protocol]:
+def http_within(seconds: Callable[[], float], log: logging.Logger = _UVICORN) -> type[HttpToolsProtocol]:
     """Return a protocol that limits the time and the length of request heads.
 
-    `log` receives the errors of requests.
+    `seconds` is asked for the limit of each head. `log` receives the errors of requests.
     """
 
     class HttpProtocol(HttpToolsProtocol):
@@ -112,7 +112,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
 
         def _await_head(self) -> None:
             if self._head_timer is None:
-                self._head_timer = self.loop.call_later(seconds, self._cut, b"408 Request Timeout")
+                self._head_timer = self.loop.call_later(seconds(), self._cut, b"408 Request Timeout")
 
         def _end_head(self) -> None:
             if self._head_timer is not None:
@@ -122,7 +122,7 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
         def _cut(self, status: bytes) -> None:
             self._end_head()
             if not self.transport.is_closing():
-                self.transport.write(_bare(status))
+                self.transport.write(bare(status))
                 self.transport.close()
 
     return HttpProtocol
@@ -131,10 +131,12 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
 class ResponseOutlet:
     """Writes chunks of a response past the application's `send`, which would wait for a slow client."""
 
-    __slots__ = ("_cycle",)
+    __slots__ = ("_cycle", "written")
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
         self._cycle = cycle
+        self.written = 0
+        """Bytes that were written here."""
 
     @property
     def is_free(self) -> bool:
@@ -149,6 +151,7 @@ class ResponseOutlet:
 
     def write(self, chunk: bytes) -> None:
         """Write a chunk of HTTP/1.1, with its length."""
+        self.written += len(chunk)
         self._cycle.transport.write(chunk)
 
 
@@ -171,5 +174,6 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _bare(status: bytes) -> bytes:
+def bare(status: bytes) -> bytes:
+    """Return a response without a body, after which the connection ends."""
     return b"HTTP/1.1 " + status + b"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

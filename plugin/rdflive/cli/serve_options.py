@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
 from typing import Final
 
 from rdflive.asgi.addresses import read_origin
@@ -31,6 +32,7 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
         metavar="DATA_OR_STORE",
         help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the folder of an Oxigraph store",
     )
+    _add_file(command.add_argument_group("the configuration"))
     _add_server(command.add_argument_group("the server"))
     _add_shapes(command.add_argument_group("shapes"))
     add_entail_option(
@@ -54,6 +56,21 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_file(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="TOML with names of options as keys, without the dashes, and data for DATA; paths are relative "
+        "to the file, and the command line wins; at SIGHUP the server reads tokens, limits and the "
+        "certificate again",
+    )
+    group.add_argument(
+        "--check",
+        action="store_true",
+        help="check all options and files, also those that --config names, and end; DATA in memory are read",
+    )
+
+
 def _add_server(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
@@ -66,8 +83,8 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
     add(
         "--tokens",
         metavar="FILE",
-        help="TOML with a table for each client: token (or its sha256) and rights, a list of read, update "
-        "and subscribe; without it all users of this machine have all rights",
+        help="TOML with a table for each client: token (or its sha256) and rights, a list of read, update, "
+        "subscribe and backup; without it all users of this machine have all rights",
     )
     add(
         "--allow-origin",
@@ -80,6 +97,26 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
     )
     add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     add("--key", metavar="FILE", help="the key of the certificate, if in its own file")
+    add(
+        "--proxy",
+        type=_network,
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address or network of a reverse proxy, whose X-Forwarded-For and X-Forwarded-Proto are "
+        "believed; may be repeated",
+    )
+    add(
+        "--access-log",
+        metavar="FILE|-",
+        help="a line of JSON for each request, without query, token and body; - is standard output; SIGHUP "
+        "opens the file again",
+    )
+    add(
+        "--backups",
+        metavar="DIR",
+        help="the folder for backups of --store-path, which clients with the right to backup may make",
+    )
 
 
 def _add_shapes(group: argparse._ArgumentGroup) -> None:
@@ -101,6 +138,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--query-seconds", type=_positive, metavar="N", help="time for a query and its result (default: 30)")
     add("--query-bytes", type=_positive, metavar="N", help="memory for a query (default: 1 GiB)")
     add("--queries", type=_positive, metavar="N", help="queries at once (default: 4)")
+    add("--requests-per-second", type=_positive, metavar="N", help="requests in a second (default: no limit)")
     add("--request-bytes", type=_positive, metavar="N", help="size of a request (default: 1,000,000)")
     add("--store-bytes", type=_positive, metavar="N", help="size of a document at /store (default: 4 GB)")
     add(
@@ -109,8 +147,24 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="triples of one commit of /store (default: 1,000,000)",
     )
+    add("--header-seconds", type=_positive, metavar="N", help="time for a request's head (default: 10)")
+    add("--body-seconds", type=_positive, metavar="N", help="time for a request's body (default: 30)")
+    for option, what, most in (
+        ("--body-bytes", "bytes of bodies that have not arrived in full", 16 << 20),
+        ("--all-body-bytes", "the same for all clients together", 128 << 20),
+        ("--connections", "open connections of an address, and requests under way of a client", 5000),
+        ("--all-connections", "open connections of all clients together", 20_000),
+    ):
+        add(option, type=_positive, metavar="N", help=f"{what} (default: {most:,})")
     add("--subscriptions", type=_positive, metavar="N", help="open subscriptions (default: 1,000)")
     add("--rows", type=_positive, metavar="N", help="answer of one subscription (default: 1,000,000)")
+    add(
+        "--update-seconds",
+        type=_positive,
+        metavar="N",
+        help="processor time of all subscriptions of all clients together for one update (default: 10); "
+        "then the client that takes most loses its most expensive subscriptions",
+    )
     add(
         "--commit-seconds",
         type=_positive,
@@ -167,6 +221,10 @@ def check_serve_options(args: argparse.Namespace) -> None:
         raise RdfliveError("--guard goes with --shapes FILE")
     if args.key is not None and args.certificate is None:
         raise RdfliveError("--key goes with --certificate")
+    if args.proxy and args.tokens is None:
+        raise RdfliveError("--proxy makes the server known to other machines, so it needs --tokens FILE")
+    if args.backups is not None and args.store_path is None:
+        raise RdfliveError("--backups goes with --store-path DIR: only a store on disk has backups")
     if args.store_path is not None:
         args.store = "oxigraph"
     elif args.store is None:
@@ -209,6 +267,15 @@ def _origin(text: str) -> str:
         return read_origin(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text)) if "/" in text else str(ip_address(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"an address or network such as 127.0.0.1 or 10.0.0.0/8, not {text!r}"
+        ) from error
 
 
 def _whole(text: str) -> int:

@@ -23,7 +23,7 @@ __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 
 log = logging.getLogger("rdflive")
 
-Right: TypeAlias = Literal["read", "update", "subscribe"]
+Right: TypeAlias = Literal["read", "update", "subscribe", "backup"]
 RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
 """The cookie with the token of the page. The browser sends it, and no script can read it."""
@@ -67,6 +67,17 @@ class Access:
     def needs_token(self) -> bool:
         """True if requests must have a token."""
         return self._tokens is not None
+
+    def replace_tokens(self, tokens: Mapping[str, Client]) -> dict[str, frozenset[Right]]:
+        """Take other tokens, on a server that has some; return the rights that each client has lost."""
+        lost: dict[str, frozenset[Right]] = {}
+        for key, client in (self._tokens or {}).items():
+            now = tokens.get(key)
+            kept = now.rights if now is not None and now.name == client.name else frozenset()
+            if client.rights - kept:
+                lost[client.name] = client.rights - kept
+        self._tokens = tokens
+        return lost
 
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
         """Return the client of a request; raise `Problem` 401."""

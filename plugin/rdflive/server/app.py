@@ -25,10 +25,13 @@ from rdflive.asgi.server import ending_at_signals
 from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
+from rdflive.server.access_log import AccessLog
+from rdflive.server.backups import back_up
 from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
+from rdflive.server.gauges import gauges
 from rdflive.server.graph_store.protocol import graph_store
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
@@ -58,6 +61,8 @@ def make_app(
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
     rules: Rules | None = None,
+    access_log: AccessLog | None = None,
+    backups: Path | None = None,
     history: History | None = None,
     replica: Replica | None = None,
     stored: StoredLog | None = None,
@@ -70,9 +75,10 @@ def make_app(
     they are copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
-    `entailment=rules`. `history` numbers the commits for the ids of
-    events; a replica has that of its primary. `stored` is the change log of a store on disk, whose history
-    that is then. `replica` follows a primary; then updates are refused with 403.
+    `entailment=rules`. `access_log` receives a line for each request. `backups` is the folder for backups of
+    a store on disk. `history` numbers the commits for the ids of events. `stored` is the change log of a
+    store on disk, whose history that is then. `replica` follows a primary, whose history it has; then updates
+    are refused with 403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -95,7 +101,18 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program, history, replica, stored)
+    service = Service(
+        dataset,
+        limits or Limits(),
+        scratch,
+        validation,
+        program,
+        backups=backups,
+        history=history,
+        replica=replica,
+        stored=stored,
+    )
+    service.metrics.watch(partial(gauges, service))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -107,7 +124,7 @@ def make_app(
     # the first part of a path, such as `/subscriptions/{name}`: requests are counted by it
     paths = frozenset("/" + getattr(route, "path", "/").split("/")[1] for route in routes)
     access = Access(tokens, host, origins)
-    gate = Middleware(AccessGate, service=service, access=access, paths=paths)
+    gate = Middleware(AccessGate, service=service, access=access, paths=paths, access_log=access_log)
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
@@ -156,6 +173,7 @@ def _sharing(origins: list[str]) -> list[Middleware]:
 def _routes() -> list[BaseRoute]:
     return [
         Route("/health", _health),
+        Route("/ready", _ready),
         Route("/query", _needing("read", query), methods=["GET", "POST"]),
         Route("/update", _needing("update", update), methods=["POST"]),
         Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
@@ -166,6 +184,7 @@ def _routes() -> list[BaseRoute]:
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
         *_store_routes(),
         Route("/changes", _needing("subscribe", changes)),
+        Route("/backup", _needing("backup", back_up), methods=["POST"]),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
         *PAGE_ROUTES,
@@ -182,9 +201,8 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
 
     @wraps(endpoint)
     async def guarded(request: Request) -> Response:
-        client: Client = request.state.client
         service: Service = request.app.state.service
-        service.admit(client, right)
+        service.admit(request.state.under_way, request.state.client, right)
         return await endpoint(request)
 
     return guarded
@@ -198,10 +216,19 @@ async def _health(request: Request) -> Response:
     return JSONResponse({"status": "ok", **feed, **replica})
 
 
+async def _ready(request: Request) -> Response:
+    """Respond 503 with the reasons while clients should use another server; any client may read this."""
+    reasons = request.app.state.service.unready()
+    return JSONResponse(
+        {"status": "not ready" if reasons else "ready", "reasons": reasons}, 503 if reasons else 200
+    )
+
+
 async def _metrics(request: Request) -> Response:
     """Respond with all metrics in a format of Prometheus."""
     service: Service = request.app.state.service
     encode, kind = choose_encoder(request.headers.get("accept", ""))
+    service.measure_unsent()
     # in a thread: counting commits may wait for the store's lock
     text = await service.threads.work(lambda: encode(service.metrics.registry))
     return Response(text, headers={"Content-Type": kind})

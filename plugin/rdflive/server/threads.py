@@ -30,6 +30,7 @@ class Threads:
         self._writer = _Writer()
         self._worker = ThreadPoolExecutor(2, "rdflive-worker")
         self._writes_no_more = False
+        self._begins_no_more = False
 
     @property
     def is_ending(self) -> bool:
@@ -39,12 +40,12 @@ class Threads:
     async def write(self, function: Callable[[], Result]) -> Result:
         """Run a function in the writing thread, after earlier ones.
 
-        Raises `Problem` 503 while the server is shutting down; earlier functions still run.
+        Raises `Problem` 503 while the server is shutting down; earlier functions still run until `drop`.
         """
         if self._writes_no_more:
             raise server_ends()
         # a disconnected client ends only the wait: the function still runs, and `stop_writing` waits for it
-        result: Result = await self._writer.put(function)
+        result: Result = await self._writer.put(partial(self._begin, function))
         return result
 
     async def work(self, function: Callable[[], Result]) -> Result:
@@ -60,6 +61,15 @@ class Threads:
         self._writes_no_more = True
         # it runs after all earlier functions
         await self._writer.put(lambda: None)
+
+    def drop(self) -> None:
+        """Refuse the accepted updates that have not begun, with `Problem` 503."""
+        self._begins_no_more = True
+
+    def _begin(self, function: Callable[[], Result]) -> Result:
+        if self._begins_no_more:
+            raise server_ends()
+        return function()
 
     def close(self) -> None:
         """Wait for running functions, and end."""

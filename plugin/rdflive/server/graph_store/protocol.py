@@ -30,7 +30,7 @@ async def graph_store(request: Request) -> Response:
     service: Service = request.app.state.service
     client: Client = request.state.client
     is_read = request.method in ("GET", "HEAD")
-    service.admit(client, "read" if is_read else "update")
+    service.admit(request.state.under_way, client, "read" if is_read else "update")
     target = read_target(request)
     if is_read:
         return _read(request, service, target)

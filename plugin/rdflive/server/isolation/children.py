@@ -111,6 +111,9 @@ class Children:
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._all = asyncio.Semaphore(max(_TOTAL, limits.queries))
 
+    def __len__(self) -> int:
+        return len(self._processes)
+
     def close(self) -> None:
         """End all children."""
         for process in tuple(self._processes):

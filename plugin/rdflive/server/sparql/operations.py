@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import URL
 from starlette.requests import Request
 
+from rdflive.server.bodies import read_body
 from rdflive.server.failures import Problem
-from rdflive.server.settings import read_body
 
 __all__ = ["ABSOLUTE", "ProtocolOperation", "media_type", "read_fields", "read_query", "read_update"]
 

@@ -209,6 +209,12 @@ class Followers:
     def __len__(self) -> int:
         return len(self._followers)
 
+    def behind(self) -> list[int]:
+        """Return how many commits each client is behind the log; safe in any thread."""
+        last = self._log.sequence
+        # those without an answer wait for the first one, which has no number of commits
+        return [max(0, last - each.reader.place) for each in self._followers.copy() if each.reader.epoch]
+
     @contextmanager
     def follow(self, last: str | None = None, *, reached: int = 0) -> Iterator[Follower]:
         """Follow the log from the event `last` on, inside the block; `reached` as in `EventLog.join`."""
