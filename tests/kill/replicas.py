@@ -105,7 +105,7 @@ class _World:
                 found = self._end(swarm)
             finally:
                 swarm.kill()
-                swarm.wait()
+                swarm.communicate()  # also closes the pipes
         finally:
             for process in processes:
                 process.kill()
@@ -175,9 +175,9 @@ class _World:
         # the moment differs from kill to kill: before, in the middle of, and after the commit
         time.sleep(self._chance.choice([0.0, 0.0005, 0.001, 0.002, 0.005]))
         process.kill()
-        with suppress(OSError, http.client.HTTPException):
-            if connection.getresponse().status == 204:
-                self._unacknowledged -= 1
+        with suppress(OSError, http.client.HTTPException), connection.getresponse() as response:
+            response.read()
+            self._unacknowledged -= response.status == 204
         self._unacknowledged += 1
         connection.close()
 

@@ -110,6 +110,10 @@ class Proxy:
             os.killpg(self._process.pid, 9)
             self._process.wait()
             self._process = None
+            deadline = time.monotonic() + _PATIENCE
+            while self._answers():  # the workers end a moment later
+                assert time.monotonic() < deadline, "nginx does not end"
+                time.sleep(0.005)
 
     def _answers(self) -> bool:
         with closing(socket.socket()) as probe:

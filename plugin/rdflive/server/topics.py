@@ -45,7 +45,7 @@ SHACL: Final = "SHACL validation"
 """The text in place of the query for the results of shapes."""
 _SOLUTION: Final = 4e-5
 """Seconds that `EventLog.publish` takes for a solution: 44 to 47 µs were measured on a busy machine."""
-_PATIENCE: Final = 5.0
+_PATIENCE: Final = 30.0
 """Seconds for this server to reach the commit that a client has seen on another one."""
 _LINGER: Final = 60.0
 """Seconds that a subscription without clients stays open, for clients that return."""
