@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 import rdflib
+from rdflib.compare import isomorphic
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+from rdflive.server.graph_store.parsing import Order, by_oxigraph, by_rdflib
 from support.protocol import Reply, asked
 from support.serving import Serving, serving
 
@@ -187,3 +191,26 @@ def test_concurrent_documents_do_not_mix(server: Serving) -> None:
     state = asked(server, "GET", "/store?graph=urn:g", Accept="application/n-triples").body
     kinds = {line.split()[1] for line in state.splitlines() if line}
     assert (len(kinds), state.count(b" .\n")) == (1, 200)
+
+
+ALIKE = [
+    ("text/turtle", "<s> <p> 1, 'x'@en, <o> ; <q> [ <p> 'a\\nb' ] ."),
+    ("application/n-triples", '<urn:s> <urn:p> "é\\n"@en .\n_:x <urn:p> _:y .'),
+    ("application/rdf+xml", RDF_XML.format("x")),
+    ("application/ld+json", '{"@context": {"p": "urn:p"}, "@id": "s", "p": ["x", {"@id": "o"}]}'),
+    ("application/n-quads", "<urn:s> <urn:p> <urn:o> <urn:g> .\n<urn:s> <urn:p> <urn:o> ."),
+    ("application/trig", "<s> <p> <o> . <g> { <s> <p> 1 }"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), ALIKE, ids=[kind for kind, _ in ALIKE])
+def test_both_parsers_read_the_same(kind: str, text: str) -> None:
+    """Without pyoxigraph rdflib parses."""
+    order = Order(kind, "http://example.org/g", False, True, 10**6, 1 << 30, 10.0)
+    read = []
+    for parse in (by_oxigraph, by_rdflib):
+        lines = b"".join(parse(io.BytesIO(text.encode()), order)).decode()
+        read.append(rdflib.Dataset().parse(data=lines, format="nquads"))
+    for name in ("urn:g", "http://example.org/g", str(DATASET_DEFAULT_GRAPH_ID)):
+        first, second = (dataset.graph(rdflib.URIRef(name)) for dataset in read)
+        assert isomorphic(first, second), name
