@@ -156,20 +156,20 @@ def test_slow_body_ends() -> None:
 
 def test_cut_connection_changes_nothing(server: Serving) -> None:
     """A document that did not arrive as a whole is not written, although its first lines are complete."""
-    assert put(server, b"<urn:s> <urn:p> <urn:kept> .").status == 204
+    assert put(server, b"<urn:s> <urn:p> <urn:kept> .", target="?graph=urn:cut").status == 201
     for headers in (b"Content-Length: 1000", b"Transfer-Encoding: chunked"):
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             body = b"<urn:s> <urn:p> <urn:new> .\n"
             chunk = b"%x\r\n%s\r\n" % (len(body), body)
             connection.sendall(
-                b"PUT /store?default HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/turtle\r\n"
+                b"PUT /store?graph=urn:cut HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/turtle\r\n"
                 + headers
                 + b"\r\n\r\n"
                 + (body if b"Length" in headers else chunk)
             )
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1 << 16)
-    state = asked(server, "GET", "/store?default", Accept="application/n-triples").body
+    state = asked(server, "GET", "/store?graph=urn:cut", Accept="application/n-triples").body
     assert b"urn:kept" in state
     assert b"urn:new" not in state
 

@@ -157,13 +157,12 @@ def by_rdflib(source: Any, order: Order) -> Iterator[bytes]:
     from rdflive.feeds.terms import write_quad
     from rdflive.model import Quad
 
+    content = source.read()
     if order.kind == "application/ld+json":
-        content = source.read()
         _check_contexts(json.loads(content))
-        source = io.BytesIO(content)
     dataset = Dataset()
     target = dataset if order.is_dataset or order.kind == "application/ld+json" else dataset.default_graph
-    target.parse(file=source, format=order.kind, publicID=order.base or None)
+    target.parse(data=content, format=order.kind, publicID=order.base or None)
     default = dataset.default_graph.identifier
     for s, p, o, name in dataset.quads():
         if name not in (None, default) and not order.is_dataset:
