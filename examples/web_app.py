@@ -1,7 +1,7 @@
 """A web application whose page follows a query, by the server of rdflive mounted in it.
 
 Run it with `python examples/web_app.py` or `uvicorn --app-dir examples web_app:app`, and open
-http://127.0.0.1:8000/. It needs the extra `server`, and `pip install fastapi`.
+http://127.0.0.1:8000/. It needs the extra `server`, and `pip install fastapi websockets`.
 """
 
 import asyncio

@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files
 PATTERNS = (
     "examples/*.*",
     "examples/cdc/*.*",
+    "examples/service/*",
     "examples/spark/**/*.py",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rdflive.query.explain import Explanation
     from rdflive.query.expressions import register_function
     from rdflive.query.segment import ALGORITHMS
+    from rdflive.query.shared_budget import SharedBudget
     from rdflive.shacl import LiveValidation, ShapesError
     from rdflive.store import GraphLike
     from rdflive.time.clock import ManualClock
@@ -112,6 +113,7 @@ __all__ = [
     "SchemaError",
     "ServerError",
     "ShapesError",
+    "SharedBudget",
     "Sliding",
     "Solution",
     "Stats",
@@ -187,6 +189,7 @@ _HOMES: Final = {
         "query.explain": "Explanation",
         "query.expressions": "register_function",
         "query.segment": "ALGORITHMS",
+        "query.shared_budget": "SharedBudget",
         "shacl": "LiveValidation ShapesError",
         "store": "GraphLike",
         "time.clock": "ManualClock",

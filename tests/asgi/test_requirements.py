@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import sys
-for name in ("httptools", "prometheus_client", "re2", "starlette", "uvicorn", "websockets"):
+for name in ("httptools", "prometheus_client", "re2", "starlette", "uvicorn"):
     sys.modules[name] = None
 from rdflive.cli import main
 from rdflive.sinks import SseSink

@@ -1,9 +1,8 @@
 """Many clients of a server at once, in a process of their own: `python crowd.py PORT < plan > outcome`.
 
-The plan is a line of JSON: `queries`, one for each client, or for one whose `socket` has a subscription for
-each; `stalled`, how many more follow the first query and never read. When all have their first answer it
-prints a line, and waits for one that says how far each is to come: to a sequence, over a socket to the time
-at which a value was sent. Then it prints the outcome: what the events add up to, and how late they were.
+The plan is a line of JSON: `queries`, one for each client; `stalled`, how many more follow the first query
+and never read. When all have their first answer it prints a line, and waits for one that says to which
+sequence each is to come. Then it prints the outcome: what the events add up to, and how late they were.
 """
 
 from __future__ import annotations
@@ -18,9 +17,6 @@ from time import time
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
-
 Row: TypeAlias = dict[str, dict[str, str]]
 
 _SENT: Final = re.compile(rb'"value": "at ([0-9.]+)"')
@@ -30,22 +26,16 @@ _KEPT: Final = 256
 """Events whose outcome is remembered."""
 
 
-class Followed:
-    """What has come of one subscription."""
-
-    def __init__(self) -> None:
-        self.state = 0
-        self.reached = -1.0
-        self.events = 0
-
-
-class Client(asyncio.Protocol, Followed):
+class Client(asyncio.Protocol):
     """One connection: takes the chunks apart, and the events in them."""
 
     def __init__(self, crowd: Crowd, query: str) -> None:
         super().__init__()
         self.crowd = crowd
         self.query = query
+        self.state = 0
+        self.reached = -1.0
+        self.events = 0
         self.has_begun = False
         self._raw = bytearray()
         self._text = bytearray()
@@ -57,6 +47,12 @@ class Client(asyncio.Protocol, Followed):
 
     def data_received(self, data: bytes) -> None:
         raw, text = self._raw, self._text
+        if self.has_begun and not raw and not text:
+            events = self.crowd.whole(data)
+            if events is not None:
+                for event in events:
+                    self._take(event)
+                return
         raw += data
         if not self.has_begun:
             head, end, rest = raw.partition(b"\r\n\r\n")
@@ -102,6 +98,7 @@ class Crowd:
         self.lost = 0
         self.failure = b""
         self._outcome = lru_cache(maxsize=_KEPT)(self._fold)
+        self.whole = lru_cache(maxsize=_KEPT)(_whole)
 
     def take(self, state: int, event: bytes) -> tuple[int, int]:
         """Give the state behind an event and its sequence; note how old the newest change in it is."""
@@ -114,50 +111,24 @@ class Crowd:
         line = next(line for line in event.split(b"\n") if line.startswith(b"data: "))
         data: dict[str, Any] = json.loads(line[6:])
         newest = 0.0 if data["initial"] else max(map(float, _SENT.findall(line)), default=0.0)
-        state = self.changed(0 if data["initial"] else state, data["added"], data["removed"])
-        return state, data["sequence"], newest
-
-    def changed(self, state: int, added: list[Row], removed: list[Row]) -> int:
-        """Give the state behind a change; that of no rows is 0."""
-        answer = self.states[state].copy()
-        answer.update(map(_values, added))
-        answer.subtract(map(_values, removed))
+        answer = Counter[tuple[str, ...]]() if data["initial"] else self.states[state].copy()
+        answer.update(map(_values, data["added"]))
+        answer.subtract(map(_values, data["removed"]))
         assert min(answer.values(), default=0) >= 0, "a row was removed that was not there"
         self.states.append(+answer)
-        return len(self.states) - 1
+        return len(self.states) - 1, data["sequence"], newest
+
+
+def _whole(data: bytes) -> list[bytes] | None:
+    """Return the events of a piece that is one chunk of whole events, as all receive it; else None."""
+    size = _CHUNK.match(data)
+    if size is None or len(data) != size.end() + int(size[1], 16) + 2 or data[-4:] != b"\n\n\r\n":
+        return None
+    return data[size.end() : -4].split(b"\n\n")
 
 
 def _values(row: Row) -> tuple[str, ...]:
     return tuple([term["value"] for term in row.values()])
-
-
-async def follow(port: int, crowd: Crowd, queries: list[str], subscriptions: list[Followed]) -> None:
-    """Subscribe to all queries over one WebSocket, and take what comes until it is closed."""
-    async with connect(f"ws://127.0.0.1:{port}/subscribe", max_size=None, proxy=None) as socket:
-        for number, query in enumerate(queries):
-            await socket.send(json.dumps({"subscribe": {"sparql": query, "alias": str(number)}}))
-        try:
-            async for message in socket:
-                told = json.loads(message)
-                if "notification" in told:
-                    _take_notification(crowd, told["notification"], subscriptions)
-                else:
-                    crowd.failure = str(message).encode()
-        except ConnectionClosed:
-            crowd.lost += len(queries)
-
-
-def _take_notification(crowd: Crowd, told: dict[str, Any], subscriptions: list[Followed]) -> None:
-    followed = subscriptions[int(told["alias"])]
-    added, removed = (
-        told[f"{which}Results"].get("results", {"bindings": []}) for which in ("added", "removed")
-    )
-    followed.state = crowd.changed(followed.state, added["bindings"], removed["bindings"])
-    followed.events += 1
-    sent = [float(text[3:]) for row in added["bindings"] for text in _values(row)]
-    if sent:
-        crowd.delays.append(time() - max(sent))
-    followed.reached = max([0.0, *sent])
 
 
 async def run(port: int) -> None:
@@ -166,24 +137,16 @@ async def run(port: int) -> None:
     loop = asyncio.get_running_loop()
     crowd = Crowd()
     stalled = [await _stall(port, plan["queries"][0]) for _ in range(plan["stalled"])]
-    clients: list[Followed] = []
-    connections: list[Any] = []
-    if plan["socket"]:
-        clients = [Followed() for _ in plan["queries"]]
-        connections.append(asyncio.create_task(follow(port, crowd, plan["queries"], clients)))
-    else:
-        for query in plan["queries"]:
-            connection, client = await loop.create_connection(
-                lambda q=query: Client(crowd, q),  # type: ignore[misc]
-                "127.0.0.1",
-                port,
-            )
-            clients.append(client)
-            connections.append(connection)
+    clients: list[Client] = []
+    for query in plan["queries"]:
+        _, client = await loop.create_connection(
+            lambda q=query: Client(crowd, q),  # type: ignore[misc]
+            "127.0.0.1",
+            port,
+        )
+        clients.append(client)
     while any(client.reached < 0 for client in clients):
         await asyncio.sleep(0.02)
-        if plan["socket"] and connections[0].done():
-            connections[0].result()  # raises what has ended it
         assert not crowd.failure, crowd.failure
     crowd.delays.clear()
     print(json.dumps({"ready": len(clients)}), flush=True)
@@ -209,8 +172,8 @@ async def run(port: int) -> None:
         ),
         flush=True,
     )
-    for connection in connections:
-        connection.cancel() if plan["socket"] else connection.close()
+    for client in clients:
+        client.transport.close()
     for writer in stalled:
         writer.close()
 

@@ -1,4 +1,4 @@
-"""(q) Many clients of one server: one query for all, a query for each, and some that never read."""
+"""(q) Many clients of one server: one query for all, many different ones, and some that never read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import http.client
 import json
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -27,19 +30,27 @@ VALUE: Final = f"<{EX}value>"
 ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
 SENSORS: Final = 1000
 RATE: Final = 1000
-"""Updates per second that are requested."""
+"""Updates per second that most cases request."""
+FAST: Final = 1500
+FILTERS: Final = 300
+"""Different filters."""
+MATCHING: Final = 0.3
+"""The share of updates with DELETE WHERE in the case with those."""
 WRITERS: Final = 8
 """Connections over which updates come."""
 PATIENCE: Final = 60.0
+OXIGRAPH: Final = str(Path(sys.executable).with_name("oxigraph"))
+"""The program of the package `oxigraph`, which is not installed everywhere."""
 FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 
 PAGE = Page(
     "q",
     "Many clients of one server",
-    "Writers request 1,000 updates a second, while clients follow queries, all on two cores.",
+    "Writers request 1,000 or 1,500 updates a second, while clients follow queries, all on two cores; each "
+    "update deletes a triple and inserts one.",
     "Delays are those of clients that read more slowly than the server delivers: the server merges what "
     "they have not read.",
-    "case together done median slowest",
+    "case together asked done update clients each median slowest",
 )
 
 
@@ -47,31 +58,62 @@ def run(sizes: Sizes) -> Section:
     """Write to a server while a crowd follows it; every client must have the answer in the end."""
     section = Section(
         "serve",
-        f"{sizes.clients:,} clients of a server, {RATE:,} updates per second requested",
+        f"{sizes.clients:,} clients of a server, {RATE:,} or {FAST:,} updates per second requested",
         sizes.clients,
         "case | together: updates per request | asked: updates per second requested | "
         "done: updates per second | events: events per second | median: median delay, ms | "
         "slowest: 99th percentile, ms | wrong: clients with a wrong answer | "
         "before: memory with all clients, MB | after: memory at the end, MB | "
-        "cpu: server's CPU, % of a core",
+        "update: server's CPU per update, ms | clients: CPU of clients and writers, % of a core | "
+        "each: memory per client, KB",
     )
     count = sizes.clients
     all_same, each = [ONE] * count, [_query(i) for i in range(count)]
-    for case, plan, together in (
-        ("one client, one query", _Plan([ONE]), 1),
-        ("one query for all", _Plan(all_same), 1),
-        ("one query for all", _Plan(all_same), 10),
-        ("one query for all, and 10 that never read", _Plan(all_same, stalled=10), 10),
-        ("a query for each", _Plan(each), 10),
-        ("all these queries over one WebSocket", _Plan(each, socket=True), 10),
+    compared, filtered = ([text(i) for i in range(min(FILTERS, count))] for text in (_compared, _filtered))
+    for case, plan, pace in (
+        ("one client, one query", _Plan([ONE]), _Pace()),
+        ("one query for all", _Plan(all_same), _Pace()),
+        ("one query for all", _Plan(all_same), _Pace(rate=FAST)),
+        ("one query for all", _Plan(all_same), _Pace(together=10)),
+        ("one query for all, shared commits", _Plan(all_same), _Pace(rate=FAST, prefers="shared-commit")),
+        ("one query for all, 30 % DELETE WHERE", _Plan(all_same), _Pace(matching=MATCHING)),
+        ("one query for all, and 10 that never read", _Plan(all_same, stalled=10), _Pace(together=10)),
+        ("a query for each", _Plan(each), _Pace()),
+        ("a query for each", _Plan(each), _Pace(together=10)),
+        (f"{len(compared)} filters that compare with other terms", _Plan(compared), _Pace()),
+        (f"{len(filtered)} filters with other functions", _Plan(filtered), _Pace()),
     ):
-        section.rows.append({"case": case, **_measure(plan, together, sizes.serving)})
+        section.rows.append({"case": case, **_measure(plan, pace, sizes.serving)})
     section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
+    if shutil.which(OXIGRAPH):
+        section.rows.append({"case": "Oxigraph's own server, no client", **_unfollowed(sizes.serving)})
     return section
 
 
 def _query(i: int) -> str:
     return f"SELECT ?value {{ <{EX}sensor{i}> {VALUE} ?value }}"
+
+
+def _compared(i: int) -> str:
+    return f"SELECT ?value {{ ?sensor {VALUE} ?value FILTER(?sensor = <{EX}sensor{i}>) }}"
+
+
+def _filtered(i: int) -> str:
+    return f'SELECT ?value {{ ?sensor {VALUE} ?value FILTER(STRENDS(STR(?sensor), "/sensor{i}")) }}'
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How updates are sent."""
+
+    together: int = 1
+    """Updates in a request."""
+    rate: int = RATE
+    """Updates per second."""
+    matching: float = 0.0
+    """The share of updates that delete by a pattern."""
+    prefers: str = ""
+    """The header Prefer."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +122,6 @@ class _Plan:
 
     queries: list[str]
     stalled: int = 0
-    socket: bool = False
 
 
 @dataclass
@@ -88,69 +129,79 @@ class _Writers:
     """Sends updates at a rate, as far as the server keeps up, and knows what the graph holds then."""
 
     port: int
-    together: int
-    """Updates in a request."""
+    pace: _Pace
     values: dict[int, str] = field(default_factory=dict)
     commits: dict[int, int] = field(default_factory=dict)
     """The number of the last commit of each sensor."""
     sent: int = 0
     seconds: float = 0.0
+    cpu: float = 0.0
+    """Seconds of the processor that the writers took."""
 
     async def run(self, seconds: float) -> None:
-        start = time.perf_counter()
+        start, self.cpu = time.perf_counter(), time.process_time()
         await asyncio.gather(*(self._write(number, start, start + seconds) for number in range(WRITERS)))
-        self.seconds = time.perf_counter() - start
+        self.seconds, self.cpu = time.perf_counter() - start, time.process_time() - self.cpu
 
     async def _write(self, number: int, start: float, end: float) -> None:
         """Keep to sensors of its own, whose updates then come in order."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        sensor = number
+        sensor, random, together = number, Random(number), self.pace.together
+        prefer = f"Prefer: {self.pace.prefers}\r\n" if self.pace.prefers else ""
         while time.perf_counter() < end:
-            early = start + self.sent / RATE - time.perf_counter()
+            early = start + self.sent / self.pace.rate - time.perf_counter()
             if early > 0:
                 await asyncio.sleep(early)
-            self.sent += self.together
+            self.sent += together
             value = f"at {time.time():.5f}"
-            changed = [(sensor + i * WRITERS) % SENSORS for i in range(self.together)]
-            text = " ; ".join(self._update(each, value) for each in changed)
-            head = f"POST /update HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(text)}\r\n"
+            changed = [(sensor + i * WRITERS) % SENSORS for i in range(together)]
+            text = " ; ".join(
+                self._update(each, value, matches=random.random() < self.pace.matching) for each in changed
+            )
+            head = f"POST /update HTTP/1.1\r\nHost: 127.0.0.1\r\n{prefer}Content-Length: {len(text)}\r\n"
             writer.write(f"{head}Content-Type: application/sparql-update\r\n\r\n{text}".encode())
             answer = await reader.readuntil(b"\r\n\r\n")
             found = re.search(rb"rdflive-sequence: (\d+)", answer)
             assert answer.startswith(b"HTTP/1.1 204"), answer
-            assert found is not None
+            sequence = 0 if found is None else int(found[1])  # another server has none
             for each in changed:
-                self.values[each], self.commits[each] = value, int(found[1])
+                self.values[each], self.commits[each] = value, sequence
             sensor = (changed[-1] + WRITERS) % SENSORS
         writer.close()
 
     def figures(self, events: int) -> dict[str, Cell]:
         """Say how many updates were sent, and how many events came meanwhile."""
         rates = cells(done=self.sent / self.seconds, events=events / self.seconds)
-        return {"together": self.together, "asked": RATE, **rates}
+        return {"together": self.pace.together, "asked": self.pace.rate, **rates}
 
     def reached(self, plan: _Plan) -> list[float]:
-        """Give how far each subscription of a plan must come: to a sequence, or the time of a value."""
+        """Give the sequence to which each subscription of a plan must come."""
         if plan.queries[0] == ONE:
             return [max(self.commits.values())] * len(plan.queries)
-        if plan.socket:
-            return [float(self.values.get(i, "at 0")[3:]) for i in range(len(plan.queries))]
         return [self.commits.get(i, 0) for i in range(len(plan.queries))]
 
-    def _update(self, sensor: int, value: str) -> str:
+    def _update(self, sensor: int, value: str, *, matches: bool) -> str:
         node, old = f"<{EX}sensor{sensor}> {VALUE}", self.values.get(sensor)
         insert = f'INSERT DATA {{ {node} "{value}" }}'
-        return insert if old is None else f'DELETE DATA {{ {node} "{old}" }} ; {insert}'
+        if old is None:
+            return insert
+        return (
+            f"DELETE WHERE {{ {node} ?old }} ; {insert}"
+            if matches
+            else f'DELETE DATA {{ {node} "{old}" }} ; {insert}'
+        )
 
 
-def _measure(plan: _Plan, together: int, seconds: float) -> dict[str, Cell]:
+def _measure(plan: _Plan, pace: _Pace, seconds: float) -> dict[str, Cell]:
     with _server() as (port, process):
-        with _crowd(port, asdict(plan)) as crowd:
-            before, cpu = resident(process.pid) / 2**20, _cpu(process.pid)
-            writers = _Writers(port, together)
+        empty = resident(process.pid)
+        with _crowd(port, asdict(plan)) as (crowd, followers):
+            before, cpu, theirs = resident(process.pid), _cpu(process.pid), _cpu(followers)
+            writers = _Writers(port, pace)
             asyncio.run(writers.run(seconds))
-            cpu = (_cpu(process.pid) - cpu) / writers.seconds
-            after = resident(process.pid) / 2**20
+            cpu = _cpu(process.pid) - cpu
+            clients = (_cpu(followers) - theirs + writers.cpu) / writers.seconds
+            after = resident(process.pid)
             has_one = plan.queries[0] == ONE
             outcome = crowd({"reached": writers.reached(plan), "patience": PATIENCE})
         wrong = 0
@@ -161,13 +212,20 @@ def _measure(plan: _Plan, together: int, seconds: float) -> dict[str, Cell]:
             )
             wrong += values != right or any(count != 1 for _, count in outcome["distinct"][number])
         delays = {key: outcome[key] * 1000 for key in ("median", "slowest")}
-        held = cells(before=before, after=after, cpu=cpu * 100, wrong=wrong + outcome["lost"])
+        held = cells(
+            before=before / 2**20,
+            after=after / 2**20,
+            each=(before - empty) / 2**10 / len(plan.queries),
+            update=cpu / writers.sent * 1000,
+            clients=clients * 100,
+            wrong=wrong + outcome["lost"],
+        )
         return {**writers.figures(outcome["events"]), **delays, **held}
 
 
 def _polled(seconds: float) -> dict[str, Cell]:
     with _server("--queries", str(WRITERS)) as (port, process):
-        writers, answers = _Writers(port, 10), [0] * WRITERS
+        writers, answers = _Writers(port, _Pace(together=10)), [0] * WRITERS
         before, cpu = resident(process.pid) / 2**20, _cpu(process.pid)
         end = time.monotonic() + seconds
 
@@ -185,8 +243,33 @@ def _polled(seconds: float) -> dict[str, Cell]:
         asyncio.run(writers.run(seconds))
         for thread in threads:
             thread.join()
-        after, cpu = resident(process.pid) / 2**20, (_cpu(process.pid) - cpu) / writers.seconds
-        return {**writers.figures(sum(answers)), **cells(before=before, after=after, cpu=cpu * 100)}
+        after, update = resident(process.pid) / 2**20, (_cpu(process.pid) - cpu) / writers.sent * 1000
+        return {**writers.figures(sum(answers)), **cells(before=before, after=after, update=update)}
+
+
+def _unfollowed(seconds: float) -> dict[str, Cell]:
+    """Write to Oxigraph's own server, which has no subscriptions."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with subprocess.Popen(
+        [OXIGRAPH, "serve", "--bind", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            while not _answers(port):
+                time.sleep(0.05)
+            before, cpu = resident(process.pid) / 2**20, _cpu(process.pid)
+            writers = _Writers(port, _Pace(rate=FAST))
+            asyncio.run(writers.run(seconds))
+            update = (_cpu(process.pid) - cpu) / writers.sent * 1000
+            after, clients = resident(process.pid) / 2**20, writers.cpu / writers.seconds * 100
+            return {**writers.figures(0), **cells(before=before, after=after, update=update, clients=clients)}
+        finally:
+            process.terminate()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
@@ -206,7 +289,7 @@ def _server(*options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 
 @contextmanager
 def _crowd(port: int, plan: Any) -> Iterator[Any]:
-    """Open a crowd, and return a function that stops it and returns its outcome."""
+    """Open a crowd; give a function that stops it and returns its outcome, and the crowd's process id."""
     command = [sys.executable, str(Path(__file__).with_name("crowd.py")), str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -218,7 +301,7 @@ def _crowd(port: int, plan: Any) -> Iterator[Any]:
 
         try:
             told(plan)
-            yield told
+            yield told, process.pid
         finally:
             process.terminate()
 

@@ -66,7 +66,7 @@ TINY = replace(
 
 
 ON_SPARK = [POSIX, pytest.mark.hunted("the gate has Spark's smoke tests, and not more sessions")]
-MARKS = {"serve": [POSIX], "spark": ON_SPARK, "spark-operators": ON_SPARK}
+MARKS = {"serve": [POSIX, pytest.mark.timeout(600)], "spark": ON_SPARK, "spark-operators": ON_SPARK}
 NEEDS = {
     **dict.fromkeys(
         ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match", "windows"), ("oxrdflib",)

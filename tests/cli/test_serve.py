@@ -281,6 +281,18 @@ def test_serve_says_why_the_graph_is_empty(
         ([".", "other.ttl"], "a store is served alone"),
         (["."], "is not an Oxigraph store and not empty"),
         (["--changes", "nowhere.rdfp"], "--changes nowhere.rdfp: No such file"),
+        (["--follow", "http://e", "--changes", "c.rdfp"], "with --changes, --follow takes no URL"),
+        (["--follow", "http://e", "--shapes", "good.ttl", "--guard"], "--guard is for the primary"),
+        (["good.ttl", "--follow", "http://e"], "leave DATA out (got good.ttl)"),
+        (["--follow", "http://e", "--snapshot", "s.nq"], "--snapshot is for --changes FILE"),
+        (["--follow", "http://e", "--pace", "1"], "--pace is for --changes FILE"),
+        (["--follow", "ftp://e"], "--follow: expected an http or https URL"),
+        (["--follow", "http://a:secret@e"], "the URL of e contains credentials; name a variable"),
+        (["--follow", "http://e", "--token-env", "NOWHERE"], "the environment variable NOWHERE"),
+        (["--follow", "http://e", "--store-path", "s", "--store", "memory"], "leave --store memory out"),
+        (["--token-env", "X"], "--token-env goes with --follow URL"),
+        (["--change-log-bytes", "-1"], "a number from 0, not '-1'"),
+        (["--store-path", "logged"], "logged.rdflive-log cannot be written: File exists; give it space"),
     ],
 )
 def test_serve_refuses_what_cannot_be(
@@ -292,6 +304,7 @@ def test_serve_refuses_what_cannot_be(
 ) -> None:
     """Each mistake is said in one line, with exit code 2, and nothing is served."""
     (tmp_path / "file").touch()
+    (tmp_path / "logged.rdflive-log").touch()
     (tmp_path / "shapes.ttl").write_text(SHAPES.replace("sh:nodeKind sh:IRI", "sh:minCount 'x'"))
     (tmp_path / "good.ttl").write_text(SHAPES)
     (tmp_path / "empty.ttl").touch()

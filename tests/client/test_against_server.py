@@ -23,8 +23,8 @@ from support.event_server import PATIENCE, QUICK, Cable
 pytest.importorskip("starlette", reason="needs the extra rdflive[server]")
 pytest.importorskip("uvicorn", reason="needs the extra rdflive[server]")
 
-from rdflive.client.requests import Address
 from rdflive.client.server import Server
+from rdflive.http import Address
 from support.serving import Serving, serving
 from support.waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGES = (
     "SPARQLWrapper", "anywidget", "boto3", "elementpath", "oxrdflib", "pandas", "polars", "prometheus_client",
-    "pyarrow", "pyoxigraph", "pyspark", "re2", "shtab", "starlette", "uvicorn", "websockets",
+    "pyarrow", "pyoxigraph", "pyspark", "re2", "shtab", "starlette", "uvicorn",
 )  # fmt: skip
 CALLS = (
     ("frames", "subscription.answers().to_arrow()"),

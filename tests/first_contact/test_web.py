@@ -322,27 +322,24 @@ def test_async_with_closes_a_subscription() -> None:
 # make_app in another server
 
 
-async def request(app: Any, path: str, *, kind: str = "http", host: str = "localhost") -> tuple[int, bytes]:
+async def request(app: Any, path: str, *, host: str = "localhost") -> tuple[int, bytes]:
     """Ask an application as a server does; gives the status and the body."""
     told: list[Any] = []
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request" if kind == "http" else "websocket.connect"}
+        return {"type": "http.request"}
 
     async def send(message: Any) -> None:
         told.append(message)
 
-    scope = {"type": kind, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
-    scope |= {"scheme": "http" if kind == "http" else "ws", "headers": [(b"host", host.encode())]}
-    await app({**scope, "extensions": {"websocket.http.response": {}}, "http_version": "1.1"}, receive, send)
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+    scope |= {"scheme": "http", "headers": [(b"host", host.encode())]}
+    await app({**scope, "http_version": "1.1"}, receive, send)
     return told[0]["status"], b"".join(message.get("body", b"") for message in told)
 
 
 @FORKS
-@pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_an_application_whose_lifespan_was_not_run_says_so(
-    kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_application_whose_lifespan_was_not_run_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """Every request is answered 503, and the log names what to write."""
     from starlette.applications import Starlette
 
@@ -350,8 +347,8 @@ def test_an_application_whose_lifespan_was_not_run_says_so(
 
     app = Starlette()
     app.mount("/sparql", make_app(rdflib.Dataset()))
-    for path in ("/sparql/subscribe",) if kind == "websocket" else ("/sparql/health", "/sparql/query"):
-        status, body = asyncio.run(request(app, path, kind=kind))
+    for path in ("/sparql/health", "/sparql/query"):
+        status, body = asyncio.run(request(app, path))
         assert status == 503
         assert json.loads(body)["detail"].startswith("this application has not been started")
         assert "async with live.router.lifespan_context(live): yield" in caplog.text

@@ -25,7 +25,7 @@ from support.described import Described, types_of
 
 @pytest.mark.posix("the server forks")
 def test_description_has_every_route_and_no_other() -> None:
-    """Paths and methods are those of the application; HEAD is GET's, and WebSockets are not described."""
+    """Paths and methods are those of the application; HEAD is GET's."""
     described = {
         (path, method.upper())
         for path, operations in describe_api()["paths"].items()

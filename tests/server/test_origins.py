@@ -14,7 +14,6 @@ from rdflive.cli.command import main
 from rdflive.server.access import COOKIE, Client, digest
 from rdflive.server.app import make_app
 from support.protocol import Reply, answered, asked, updated
-from support.raw_requests import raw
 from support.serving import Serving, serving
 
 pytestmark = pytest.mark.posix("the server forks")
@@ -158,20 +157,6 @@ def test_pages_can_read_errors(guarded: Serving, monkeypatch: pytest.MonkeyPatch
     assert "planted" not in reply.body.decode()
     counted = asked(guarded, "GET", "/metrics", **bearer).body.decode()
     assert 'rdflive_requests_total{path="/subscriptions",status="500"} 1.0' in counted
-
-
-def test_sockets_of_allowed_pages(shared: Serving) -> None:
-    """A WebSocket has an origin as well."""
-    for origin, expected in ((PAGE, 101), (OTHER, 403)):
-        lines = {"Host": f"127.0.0.1:{shared.port}", "Origin": origin, "Upgrade": "websocket"}
-        lines |= {
-            "Connection": "Upgrade",
-            "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": 22 * "A" + "==",
-        }
-        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        answer = raw(shared, f"GET /subscribe HTTP/1.1\r\n{head}\r\n".encode())
-        assert int(answer.split(b" ")[1]) == expected
 
 
 ORIGINS = {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
+import socket
 import urllib.parse
 from collections.abc import Iterator
 
 import pytest
 import rdflib
 from starlette.routing import Route
+from starlette.types import Message
 
 from rdflive.server.access import Client, digest
 from rdflive.server.app import make_app
@@ -46,10 +50,11 @@ def open_server() -> Iterator[Serving]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_gate_refuses_requests_without_a_token(guarded: Serving, path: str) -> None:
-    """Every route and method but those of /health, /login and /static is 401, with a wrong token too."""
+    """All but /health, /ready, /login and /static is 401, whatever the method, with a wrong token too."""
     for method in METHODS:
         expected = {
             "/health": 200 if method in ("GET", "HEAD") else 405,
+            "/ready": 200 if method in ("GET", "HEAD") else 405,
             "/login": 401 if method == "POST" else 405,
             "/static/x": 404 if method in ("GET", "HEAD") else 405,
         }
@@ -104,28 +109,50 @@ def test_each_right_gives_only_itself(guarded: Serving, right: str) -> None:
     assert stream == (200 if right == "subscribe" else 403)
 
 
-SOCKETS = [
-    ({"Origin": "http://evil.example"}, 403),
-    ({"Origin": "null"}, 403),
-    ({"Host": "evil.example"}, 403),
-    ({"Host": "127.0.0.1.evil.example"}, 403),
-    ({"Host": "localhost:{}"}, 101),
-    ({"Origin": "http://127.0.0.1:{}"}, 101),
-]
+@pytest.mark.parametrize("protocol", ["websocket", "h2c"])
+def test_an_offer_of_another_protocol_is_ignored(open_server: Serving, protocol: str) -> None:
+    """The request is answered over HTTP, with its body, and later ones of its connection too.
+
+    Java offers h2c with its first request.
+    """
+    offer = f"Host: 127.0.0.1\r\nUpgrade: {protocol}\r\nConnection: Upgrade\r\n"
+    query = offer + "Content-Type: application/sparql-query\r\n"
+    requests = [
+        (f"GET /subscribe HTTP/1.1\r\n{offer}\r\n", 400),
+        (f"POST /query HTTP/1.1\r\n{query}Content-Length: 6\r\n\r\nASK {{}}", 200),
+        (f"POST /query HTTP/1.1\r\n{query}Transfer-Encoding: chunked\r\n\r\n6\r\nASK {{}}\r\n0\r\n\r\n", 200),
+        ("GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", 404),
+    ]
+    sent = "".join(text for text, _ in requests).encode()
+    for step in (1, 7, len(sent)):
+        with socket.create_connection(("127.0.0.1", open_server.port), timeout=30) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for start in range(0, len(sent), step):
+                connection.sendall(sent[start : start + step])
+            answer = b"".join(iter(lambda c=connection: c.recv(1 << 16), b""))  # type: ignore[misc]
+        statuses = [int(found) for found in re.findall(rb"HTTP/1.1 (\d+)", answer)]
+        assert statuses == [status for _, status in requests], step
+    with socket.create_connection(("127.0.0.1", open_server.port), timeout=30) as connection:
+        head = f"POST /query HTTP/1.1\r\n{query}Content-Length: 6\r\nExpect: 100-continue\r\n\r\n"
+        connection.sendall(head.encode())
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100 ")  # the application waits for the body
+        connection.sendall(b"ASK {}")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
 
 
-def test_sockets_of_other_sites_are_refused(open_server: Serving) -> None:
-    """A page of another site, or of another name for this machine, opens no WebSocket."""
-    for headers, expected in SOCKETS:
-        lines = {"Host": "127.0.0.1:{}", **headers}
-        answer = raw(
-            open_server,
-            b"GET /subscribe HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-            + "".join(f"{n}: {value.format(open_server.port)}\r\n" for n, value in lines.items()).encode()
-            + b"\r\n",
-        )
-        assert int(answer.split(b" ")[1]) == expected, headers
+def test_a_mounted_application_closes_websockets() -> None:
+    """No route is one."""
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    scope = {"type": "websocket", "path": "/subscribe", "headers": [], "query_string": b""}
+    asyncio.run(make_app(rdflib.Dataset())(scope, receive, send))
+    assert [message["type"] for message in told] == ["websocket.close"]
 
 
 SCRIPT = "<script>alert(1)</script>"

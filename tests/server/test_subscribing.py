@@ -482,3 +482,23 @@ def test_rows_come_by_the_clock_of_the_server(server: Serving) -> None:
         assert datetime.now(UTC) >= due
         assert len(subscription.answers()) == 1
         assert "Clocked filter" in str(subscription.explain())
+
+
+def test_queries_that_differ_in_a_constant_share_a_plan() -> None:
+    """Also with the budgets of a server: each client has its own answer and changes."""
+    queries = [f"SELECT ?s {{ ?s <http://e/p> ?o FILTER(?o > {n}) }}" for n in range(30)]
+    queries += [f"SELECT ?o {{ <http://e/{n}> <http://e/p> ?o }}" for n in range(30)]
+    with serving() as server, ExitStack() as stack:
+        streams = [stack.enter_context(listening(at(server, query))) for query in queries]
+        for events in streams:
+            assert begun(events).data["added"] == []
+        subscriptions = [topic.subscription for topic in server.service.topics]
+        assert len(subscriptions) == 60
+        plans = {id(s._live()) for s in subscriptions if s is not None}
+        members = Counter(id(query) for s in subscriptions if s is not None for query in s._queries())
+        assert len(plans) == 1
+        assert sorted(members.values()) == [30, 30]
+        assert updated(server, "INSERT DATA { <http://e/7> <http://e/p> 20 }").status == 204
+        for number, events in enumerate(streams):
+            if number < 20 or number == 37:
+                assert len(next(events).data["added"]) == 1

@@ -13,7 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rdflive.server.openapi import describe_api
 
-LENIENT: Final = frozenset({"/", "/query", "/update", "/login", "/health", "/metrics", "/openapi.json"})
+LENIENT: Final = frozenset(
+    {"/", "/query", "/update", "/login", "/health", "/ready", "/metrics", "/openapi.json"}
+)
 """Paths that ignore unknown parameters, as SPARQL clients and browsers send their own."""
 
 

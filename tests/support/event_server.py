@@ -12,9 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from rdflive.client.requests import Address
 from rdflive.client.server import Server
-from rdflive.http import RetryPace
+from rdflive.http import Address, RetryPace
 from support.listening import end_accepting
 
 QUICK = RetryPace(silence=20.0, first=0.01, longest=0.02)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import socket
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from support.serving import Serving
 
-__all__ = ["HOST", "raw", "status"]
+__all__ = ["HOST", "begun", "raw", "status"]
 
 HOST = b"Host: 127.0.0.1\r\n"
 
@@ -40,3 +41,16 @@ def raw(served: Serving, sent: bytes) -> bytes:
         except OSError:
             pass
         return answer
+
+
+@contextmanager
+def begun(served: Serving, sent: bytes, part: bytes) -> Iterator[socket.socket]:
+    """Send bytes, and run the block with the open connection when a part of the answer has come."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(sent)
+        answer = b""
+        while part not in answer:
+            piece = connection.recv(1 << 16)
+            assert piece, answer
+            answer += piece
+        yield connection

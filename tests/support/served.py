@@ -26,18 +26,19 @@ INSERT DATA { :T1 a :Train ; rdfs:label "Dunes"@en ; :delay 4 . :T2 a :Train ; :
 class Served:
     """A server on its own port, which stays the same after restarts."""
 
-    def __init__(self, *arguments: str | os.PathLike[str]) -> None:
+    def __init__(self, *arguments: str | os.PathLike[str], patience: float = PATIENCE) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/"
         self._arguments = [os.fspath(argument) for argument in arguments]
+        self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Served:
         """Start the server and wait until it answers."""
         command = [sys.executable, "-m", "rdflive", "serve", "--listen", f"127.0.0.1:{self.port}"]
         self._process = subprocess.Popen([*command, *self._arguments], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         while not self._answers():
             assert time.monotonic() < deadline, "the server does not answer"
             time.sleep(0.05)
@@ -79,7 +80,7 @@ class Served:
 
     def _ask(self, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
         request = urllib.request.Request(self.url + path, body, headers or {})
-        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+        with urllib.request.urlopen(request, timeout=self._patience) as response:
             content: bytes = response.read()
             return content
 

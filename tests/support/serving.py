@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,13 @@ import rdflib
 
 from rdflive.asgi.addresses import listen
 from rdflive.entail.rules import Rules
-from rdflive.server.access import Client
+from rdflive.server.access import Access, Client
+from rdflive.server.access_log import AccessLog
 from rdflive.server.app import make_app
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service, make_server
 from rdflive.server.settings import Limits
+from rdflive.store import History, StoredLog
 from support.described import Described
 
 
@@ -30,6 +33,7 @@ class Serving:
     port: int
     service: Service
     dataset: rdflib.Dataset
+    access: Access
 
 
 @contextmanager
@@ -43,6 +47,12 @@ def serving(
     allow_origins: Iterable[str] = (),
     rules: Rules | None = None,
     selected: Mapping[str, Any] | None = None,
+    access_log: AccessLog | None = None,
+    backups: Path | None = None,
+    proxies: Sequence[str] = (),
+    history: History | None = None,
+    replica: Replica | None = None,
+    stored: StoredLog | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph.
@@ -61,10 +71,15 @@ def serving(
         scratch=scratch,
         shapes=shapes,
         rules=rules,
+        access_log=access_log,
+        backups=backups,
+        history=history,
+        replica=replica,
+        stored=stored,
         **selected or {},
     )
     listener = listen("127.0.0.1", port)
-    server = make_server(app)
+    server = make_server(app, proxies=proxies)
     described = server.config.app = Described(app, app.routes)
     thread = threading.Thread(target=server.run, args=([listener],), name="test-server")
     thread.start()
@@ -73,7 +88,7 @@ def serving(
             assert thread.is_alive(), "the server did not start"
             time.sleep(0.005)
         port = listener.getsockname()[1]
-        yield Serving(f"http://127.0.0.1:{port}", port, app.state.service, dataset)
+        yield Serving(f"http://127.0.0.1:{port}", port, app.state.service, dataset, app.state.access)
     finally:
         server.should_exit = True
         thread.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -45,6 +46,7 @@ def is_loopback(name: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=64)  # most requests have the same Host; the heads of requests bound its length
 def may_mean(location: str, host: str) -> bool:
     """Return True if a `host:port` may name a server on this machine that listens on `host`.
 

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import sys
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+import httptools
 from starlette.types import Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.http11 import Request as Handshake
 
-__all__ = ["CUT", "WebSocket", "http_within", "until_gone"]
+__all__ = ["CUT", "OUTLET", "bare", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
 """The key of a request's scope for the function that ends its connection at once."""
+OUTLET: Final = "rdflive.outlet"
+"""The key of a request's scope for the `ResponseOutlet` of its response."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
 
+_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+"""Headers that say where a body ends."""
 _LONGEST_HEAD: Final = 65_536
 """Bytes of the longest accepted request head."""
 
 
-def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.Protocol]:
+def http_within(seconds: Callable[[], float], log: logging.Logger = _UVICORN) -> type[HttpToolsProtocol]:
     """Return a protocol that limits the time and the length of request heads.
 
-    `log` receives the errors of requests.
+    `seconds` is asked for the limit of each head. `log` receives the errors of requests.
     """
 
     class HttpProtocol(HttpToolsProtocol):
@@ -33,6 +37,10 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
         _head_bytes = 0
         _earlier: tuple[RequestResponseCycle, ...] = ()
         """Requests that are still being answered while a later one of the same connection has arrived."""
+
+        _received = b""
+        _is_resuming = False
+        """True while a parser reads a head that another one has read."""
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
@@ -55,30 +63,56 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
                 if self._head_bytes > _LONGEST_HEAD + 65_536:
                     self._cut(b"431 Request Header Fields Too Large")
                     return
+            self._received = data
             super().data_received(data)
 
+        def on_url(self, url: bytes) -> None:
+            if not self._is_resuming:
+                super().on_url(url)
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if not self._is_resuming:
+                super().on_header(name, value)
+
         def on_message_begin(self) -> None:
+            if self._is_resuming:
+                return
             super().on_message_begin()
             self.scope[CUT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
             self._await_head()
 
         def on_headers_complete(self) -> None:
+            if self._is_resuming:
+                return
             self._end_head()
             running = self.cycle
             super().on_headers_complete()
+            if self.cycle is not running:
+                self.scope[OUTLET] = ResponseOutlet(self.cycle)  # type: ignore[typeddict-unknown-key]
             if running is not None and running is not self.cycle:
                 self._earlier = tuple(c for c in (*self._earlier, running) if not c.response_complete)
 
-        def handle_websocket_upgrade(self) -> None:
-            self._unset_keepalive_if_required()
-            if self.cycle is not None and not self.cycle.response_complete:
-                self.transport.abort()  # two protocols cannot share a connection
-            else:
-                super().handle_websocket_upgrade()
+        def _unsupported_upgrade_warning(self) -> None:
+            """Go on over HTTP, as a server may that another protocol is offered to.
+
+            httptools reads nothing behind such a head. A second parser reads the body and later requests.
+            """
+            offered = sys.exception()
+            assert isinstance(offered, httptools.HttpParserUpgrade)  # noqa: S101 - uvicorn caught it
+            rest = self._received[offered.args[0] :]
+            framing = b"".join(b"%b: %b\r\n" % header for header in self.headers if header[0] in _FRAMING)
+            if self.cycle is not None:
+                self.cycle.more_body = True  # the application has not yet begun
+            self._is_resuming = True
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.feed_data(b"POST / HTTP/1.1\r\n" + framing + b"\r\n")
+            self._is_resuming = False
+            if rest:
+                self.data_received(rest)
 
         def _await_head(self) -> None:
             if self._head_timer is None:
-                self._head_timer = self.loop.call_later(seconds, self._cut, b"408 Request Timeout")
+                self._head_timer = self.loop.call_later(seconds(), self._cut, b"408 Request Timeout")
 
         def _end_head(self) -> None:
             if self._head_timer is not None:
@@ -88,39 +122,37 @@ def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.
         def _cut(self, status: bytes) -> None:
             self._end_head()
             if not self.transport.is_closing():
-                self.transport.write(_bare(status))
+                self.transport.write(bare(status))
                 self.transport.close()
 
     return HttpProtocol
 
 
-class WebSocket(WebSocketsSansIOProtocol):
-    """The protocol of a WebSocket; its connection also ends while the client reads nothing."""
+class ResponseOutlet:
+    """Writes chunks of a response past the application's `send`, which would wait for a slow client."""
 
-    def data_received(self, data: bytes) -> None:
-        """Process bytes: the first bytes hold the full head, and are refused if they are no handshake."""
-        super().data_received(data)
-        if not self.handshake_initiated and not self.transport.is_closing():
-            self.transport.write(_bare(b"400 Bad Request"))
-            self.transport.close()
+    __slots__ = ("_cycle", "written")
 
-    def handle_connect(self, event: Handshake) -> None:
-        """Begin, and put the function that ends the connection into the scope."""
-        super().handle_connect(event)
-        if not self.transport.is_closing():  # else the handshake was refused
-            self.scope[CUT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+        self.written = 0
+        """Bytes that were written here."""
 
-    def keepalive_timeout(self) -> None:
-        """End the connection at once: closing would wait for a client that reads nothing."""
-        super().keepalive_timeout()
-        self.transport.abort()
+    @property
+    def is_free(self) -> bool:
+        """True if the response is sent in chunks, and its client keeps up."""
+        cycle = self._cycle
+        return bool(cycle.chunked_encoding) and not (
+            cycle.flow.write_paused
+            or cycle.disconnected
+            or cycle.response_complete
+            or cycle.transport.is_closing()
+        )
 
-    def shutdown(self) -> None:
-        """End the connection with the server."""
-        if self.handshake_initiated:
-            super().shutdown()
-        else:
-            self.transport.abort()
+    def write(self, chunk: bytes) -> None:
+        """Write a chunk of HTTP/1.1, with its length."""
+        self.written += len(chunk)
+        self._cycle.transport.write(chunk)
 
 
 async def until_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
@@ -142,5 +174,6 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _bare(status: bytes) -> bytes:
+def bare(status: bytes) -> bytes:
+    """Return a response without a body, after which the connection ends."""
     return b"HTTP/1.1 " + status + b"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

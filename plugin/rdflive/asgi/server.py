@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -17,27 +18,52 @@ import uvicorn.lifespan.on
 import uvicorn.loops.asyncio
 import uvicorn.loops.auto
 
-__all__ = ["AsgiServer", "ending_at_signals"]
+__all__ = ["AsgiServer", "ending_at_signals", "tell_systemd"]
 
 _STEPS: Final = 3
 """Iterations of the event loop until uvicorn knows an accepted connection."""
 
 
 class AsgiServer(uvicorn.Server):
-    """Serves until `should_exit`; then `stop` ends the endless streams."""
+    """Serves until `should_exit`; then `stop` ends the endless streams. `on_hangup` is called at SIGHUP."""
 
-    def __init__(self, config: uvicorn.Config, stop: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        stop: Callable[[], Awaitable[None]],
+        on_hangup: Callable[[AsgiServer], object] | None = None,
+    ) -> None:
         super().__init__(config)
         self._stop = stop
+        self._on_hangup = on_hangup
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections, and tell systemd so."""
+        if self._on_hangup is not None:
+            # by the loop, so that the function runs between two tasks and not in the middle of one
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._on_hangup, self)
+        await super().startup(sockets)
+        if self.started:
+            tell_systemd("READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more connections, end all streams, and close the connections."""
+        tell_systemd("STOPPING=1")
         for listener in sockets or ():
             asyncio.get_running_loop().remove_reader(listener)
         await self._stop()
         for _ in range(_STEPS):  # uvicorn closes only the connections that it knows
             await asyncio.sleep(0)
         await super().shutdown(sockets)
+
+
+def tell_systemd(state: str) -> None:
+    """Send a state of the service to systemd, if it has started the process with `Type=notify`."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, suppress(OSError):
+        connection.sendto(state.encode(), address.replace("@", "\0", 1) if address[0] == "@" else address)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, once, serve, upload, validate, watch
+from rdflive.cli import backup, explain, match, once, serve, upload, validate, watch
 from rdflive.cli.out_file import STDOUT, reason
 from rdflive.cli.parser import SHELLS, Parser, PrintCompletion
 from rdflive.cli.serve_options import add_serve_options
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     # generic for type checkers only
     _Commands = argparse._SubParsersAction[Parser]
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 _PLUGGED: Final = "rdflive.commands"
 """The entry-point group of other packages' commands: functions of the argparse subparsers."""
@@ -114,7 +114,7 @@ clients receive the solutions that each change adds and removes. The path / has 
 
   /query      SPARQL 1.1 Protocol, GET and POST         needs the right to read
   /update     SPARQL 1.1 Protocol, POST                                  update
-  /subscribe  server-sent events, or a WebSocket with SEPA's messages    subscribe
+  /subscribe  the answer of a query and its changes, as events           subscribe
   /validation the results of --shapes: a report, or events                subscribe
   /store      graphs as documents: GET, HEAD, PUT, POST, DELETE          read, update
   /changes    the graph's own changes as RDF Patch                       subscribe
@@ -200,6 +200,17 @@ def _fail(reason: str) -> int:
     return _BAD_INPUT
 
 
+def make_parser(command: str) -> Parser:
+    """Return the parser of a command.
+
+    >>> make_parser("serve").prog
+    'rdflive serve'
+    """
+    found = next(each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction))
+    parser: Parser = found.choices[command]
+    return parser
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="rdflive",
@@ -217,6 +228,7 @@ def _parser() -> Parser:
     _add_validate(commands)
     _add_serve(commands)
     _add_load(commands)
+    _add_backup(commands)
     _add_explain(commands)
     _add_match(commands)
     for plugged in metadata.entry_points(group=_PLUGGED):
@@ -290,6 +302,18 @@ def _add_load(commands: _Commands) -> None:
         commands, "load", "send RDF files to a server", upload.DESCRIPTION, upload.EXAMPLES, upload.run
     )
     upload.add_load_options(command)
+
+
+def _add_backup(commands: _Commands) -> None:
+    command = _add(
+        commands,
+        "backup",
+        "copy a store on disk, also while it is served",
+        backup.TEXT,
+        backup.EXAMPLES,
+        backup.run,
+    )
+    backup.add_backup_options(command)
 
 
 def _add_explain(commands: _Commands) -> None:

@@ -40,15 +40,27 @@ _LONGEST_PACE: Final = 86_400.0
 _SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
 
-def add_feed_options(group: argparse._ArgumentGroup) -> None:
-    """Declare the options of the change feed."""
+def add_feed_options(group: argparse._ArgumentGroup, *, follows_servers: bool = False) -> None:
+    """Declare the options of the change feed; `--follow` may take the URL of a server."""
     add = group.add_argument
     add(
         "--changes",
         metavar="FILE|-",
         help="the change feed, also .gz; - is standard input",
     )
-    add("--follow", action="store_true", help="continue at the end of the file, as it grows, until Ctrl-C")
+    grows = "continue at the end of the file, as it grows, until Ctrl-C"
+    if follows_servers:
+        add(
+            "--follow",
+            nargs="?",
+            const=True,
+            default=False,
+            metavar="URL",
+            help=f"with --changes: {grows}; with the URL of another server: be its replica, with its data, "
+            "its changes and the ids of its events, and refuse updates",
+        )
+    else:
+        add("--follow", action="store_true", help=grows)
     add(
         "--feed-name",
         metavar="NAME",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
+from rdflive.cli.config import blank, configured
 from rdflive.errors import MissingExtraError
 from rdflive.extras import install_command
 
@@ -19,6 +20,8 @@ _ADDRESSES: Final = ("--address", "--bind", "--host", "--port")
 
 class Parser(argparse.ArgumentParser):
     """Reports unknown options before missing ones, and refers to --help.
+
+    The file of an option `--config` completes the command line.
 
     >>> parser = Parser(prog="rdflive watch")
     >>> _ = parser.add_argument("--query", required=True)
@@ -35,7 +38,10 @@ class Parser(argparse.ArgumentParser):
                 break  # the rest is not options, or belongs to a command
             if not self._may_be_known(given):
                 self.error(self._unknown(given))
-        return super().parse_known_args(args, namespace)
+        if "--config" not in self._option_string_actions:
+            return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, blank(self))
+        return configured(self, found), rest
 
     def error(self, message: str) -> NoReturn:
         """End the program with one line instead of the full usage."""

@@ -5,35 +5,41 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import ssl
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import fields
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rdflive
 from rdflive.api.mirror import mirror  # not rdflive.mirror, which the thread of the feed would import
-from rdflive.asgi.addresses import is_loopback, listen
+from rdflive.asgi.addresses import listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.common_options import checked_rules, listening_on
-from rdflive.cli.serve_options import check_serve_options
+from rdflive.cli.ending import ending_within
+from rdflive.cli.load import load, open_dataset, syntax_of
+from rdflive.cli.serve_options import check_serve_options, is_replica
+from rdflive.cli.serve_settings import Reload, read_settings
 from rdflive.cli.shapes import check_shapes, selected
-from rdflive.cli.stored import load_once, opened
+from rdflive.cli.stored import check_folder, load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
 from rdflive.model import rows_unread
+from rdflive.store.stored_log import StoredLog, session_of
 
 if TYPE_CHECKING:
+    from rdflive.server.access_log import AccessLog
     from rdflive.server.service import Service
 
 __all__ = ["run"]
 
 _LOOKS: Final = 0.5
 """Seconds between two checks of a file for more content."""
+_END: Final = 15.0
+"""Seconds to end after a signal, whatever the process is at."""
 _GRACE: Final = 10.0
 """Seconds for an entry of the feed to complete at shutdown."""
 
@@ -42,56 +48,91 @@ def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; errors of the command are raised before the load."""
     check_fork()
     with needing_server("serving"):
+        from rdflive.cli.replica import address_of_primary, begin_following, end_following
         from rdflive.server import service as server
-        from rdflive.server.access import read_tokens
+        from rdflive.server.access_log import AccessLog
         from rdflive.server.app import make_app
-        from rdflive.server.settings import Limits
+        from rdflive.server.durable import writing_ahead
+        from rdflive.server.primary import Primary
+        from rdflive.server.replica import Replica
     check_serve_options(args)
     host, port = args.listen
-    tokens = None if args.tokens is None else read_tokens(args.tokens)
-    if tokens is None and not is_loopback(host):
-        raise RdfliveError(
-            f"--listen {host}: other machines need --tokens FILE, with the rights of each client"
-        )
-    given = {field.name: getattr(args, field.name, None) for field in fields(Limits)}
-    limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    settings = read_settings(args)
     form = None if args.changes is None else format_of(args)
     _check_files(args)
     rules = checked_rules(args)
-    if args.certificate is not None:
-        _check_certificate(args.certificate, args.key)
+    primary = Primary(address_of_primary(args)) if is_replica(args) else None
     validated = selected(args)
     shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
+    if args.check:
+        _check_data(args)
+        return
     signal.signal(signal.SIGTERM, _end)
+    # until the server runs: a reload must not end a long load
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # before the load, which may take long: the port may be in use
     with listening_on(host, port):
         listener = listen(host, port)
-    with listener, opened(args.store, args.store_path, union=args.union) as dataset:
+    access_log = None if args.access_log is None else AccessLog(args.access_log)
+    log, before = _log(args)
+    with (
+        ending_within(_END),
+        listener,
+        _closing(access_log),
+        opened(args.store, args.store_path, union=args.union) as dataset,
+        ExitStack() as ending,
+    ):
+        if log is not None:
+            log.open(before)
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
-        is_new = load_once(
-            dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
-        )
+        replica, is_new, history = None, False, None
+        if primary is not None:
+            # another program may have changed a store whose log is not known
+            is_known = log is None or log.epoch != ""
+            place = begin_following(dataset, primary, args.store_path, is_known=is_known)
+        else:
+            is_new = load_once(
+                dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
+            )
+            has_followed = args.store_path is not None and end_following(dataset)
+            if log is not None and (has_followed or (is_new and paths)):
+                log.epoch = ""  # the log has none of the loaded data, and a former replica is on its own
+        if log is not None:
+            history = ending.enter_context(writing_ahead(dataset, log))
+        if primary is not None:
+            replica = Replica(dataset, primary, place, history=history, folder=args.store_path)
         scratch = _scratch(args.store_path)
         app = make_app(
             dataset,
-            tokens=tokens,
-            limits=limits,
+            tokens=settings.tokens,
+            limits=settings.limits,
             host=host,
             allow_origins=args.allow_origin,
             scratch=scratch,
             shapes=shapes,
             rules=rules or None,
+            replica=replica,
+            access_log=access_log,
+            backups=None if args.backups is None else Path(args.backups),
+            history=history,
+            stored=log,
             **validated,
         )
-        if next(dataset.quads(), None) is None:
+        if replica is None and next(dataset.quads(), None) is None:
             print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
         print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
         server.allow_files()
         with rows_unread():  # `check_shapes` has reported unread parts of the shapes
             guard = rdflive.guard(dataset, shapes, **validated) if args.guard else nullcontext()
         with guard, _fed(app.state.service, form, args, name):
-            server.make_server(app, certificate=args.certificate, key=args.key).run([listener])
+            server.make_server(
+                app,
+                certificate=args.certificate,
+                key=args.key,
+                proxies=args.proxy,
+                on_hangup=Reload(args, app.state.service, app.state.access, access_log),
+            ).run([listener])
 
 
 def _end(*_: object) -> NoReturn:
@@ -100,7 +141,7 @@ def _end(*_: object) -> NoReturn:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    for option in ("changes", "snapshot", "certificate", "key"):
+    for option in ("changes", "snapshot"):
         path = getattr(args, option)
         if path is None:
             continue
@@ -110,20 +151,48 @@ def _check_files(args: argparse.Namespace) -> None:
             raise RdfliveError(f"--{option} {path}: {error.strerror}") from error
 
 
-def _check_certificate(certificate: str, key: str | None) -> None:
+def _check_data(args: argparse.Namespace) -> None:
+    """Check the files of DATA: those for memory are read, those for a store on disk may be too large."""
+    paths = args.data if args.snapshot is None else [args.snapshot]
+    for path in paths:
+        syntax_of(path)
+        try:
+            check_readable(path)
+        except OSError as error:
+            raise RdfliveError(f"{path}: {error.strerror}") from error
+    if args.store_path is None:
+        load(open_dataset(args.store, union=args.union), paths)
+    else:
+        check_folder(args.store_path)
+    print("all options and files are valid", file=sys.stderr)
+
+
+@contextmanager
+def _closing(access_log: AccessLog | None) -> Iterator[None]:
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except ssl.SSLError as error:
-        names = certificate if key is None else f"{certificate} --key {key}"
-        reason = "" if error.reason is None else f" ({error.reason})"
-        hint = "; name a key in another file with --key FILE" if key is None else ""
-        message = f"--certificate {names}: no certificate with its key in PEM{reason}{hint}"
-        raise RdfliveError(message) from error
+        yield
+    finally:
+        if access_log is not None:
+            access_log.close()
 
 
 def _scratch(store_path: str | None) -> Path | None:
     """Return the folder of checkpoints, beside the store, where they can share its files."""
     return None if store_path is None else Path(os.path.realpath(store_path) + ".rdflive-queries")
+
+
+def _log(args: argparse.Namespace) -> tuple[StoredLog | None, str]:
+    """Return the change log of a store on disk, and what identifies its last opening."""
+    if args.store_path is None or not args.change_log_bytes:
+        return None, ""
+    path = os.path.realpath(args.store_path)
+    log = StoredLog(
+        Path(f"{path}.rdflive-log"),
+        Path(path),
+        size=args.change_log_bytes,
+        seconds=args.change_log_hours * 3600,
+    )
+    return log, session_of(Path(path))
 
 
 def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:
@@ -166,7 +235,10 @@ class _Over(Exception):  # noqa: N818 - not an error
 def _follow(
     service: Service, form: Any, args: argparse.Namespace, name: str | None, is_over: threading.Event
 ) -> None:
-    def applied(_: Entry) -> None:
+    def applied(entry: Entry) -> None:
+        service.metrics.feed_entries.inc()
+        if args.follow and entry.frame:
+            service.feed_lag = partial(_unread, args.changes, entry.frame[-1].end)
         if is_over.wait(args.pace):
             # between two entries, so that none is applied in part
             raise _Over
@@ -195,6 +267,14 @@ def _follow(
     else:
         service.feed = "ended"
         print(f"the feed has ended: {_summary(done, args.dead_letters)}", file=sys.stderr, flush=True)
+
+
+def _unread(path: str, position: int) -> int:
+    """Return the bytes of a file behind a position."""
+    try:
+        return max(0, os.path.getsize(path) - position)
+    except OSError:  # it is being replaced
+        return 0
 
 
 def _summary(done: rdflive.Mirrored, dead_letters: str | None) -> str:

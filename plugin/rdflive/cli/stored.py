@@ -16,7 +16,7 @@ from rdflive.cli.load import load, open_dataset
 from rdflive.errors import RdfliveError
 from rdflive.syntax.prefixes import own_prefixes
 
-__all__ = ["RESERVED_NAME", "load_once", "opened"]
+__all__ = ["RESERVED_NAME", "check_folder", "load_once", "opened"]
 
 RESERVED_NAME: Final = "rdflive watch"
 """The name under which the store keeps the state of the load: begun or complete."""
@@ -29,7 +29,7 @@ def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Data
     if path is None:
         yield dataset
         return
-    _check_folder(path)
+    check_folder(path)
     try:
         dataset.open(path)
     except (OSError, ValueError) as error:
@@ -44,7 +44,7 @@ def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Data
         dataset.close()
 
 
-def _check_folder(path: str) -> None:
+def check_folder(path: str) -> None:
     """Refuse a folder with other files, to which Oxigraph would add its own."""
     if os.path.isdir(path) and os.listdir(path) and not os.path.exists(os.path.join(path, "CURRENT")):
         raise RdfliveError(f"{path}: is not an Oxigraph store and not empty; name a new folder")

@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 from rdflive.cli.changes import check_readable
 from rdflive.cli.load import CountedFile, advancing, showing_progress, syntax_of
 from rdflive.client.failures import refused
-from rdflive.client.requests import Address
 from rdflive.errors import RdfliveError
-from rdflive.http import Exchange, Http, HttpFault, media_type
+from rdflive.http import Address, Exchange, Http, HttpFault, media_type
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_load_options", "run"]
 

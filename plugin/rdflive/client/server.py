@@ -9,11 +9,10 @@ from concurrent.futures import Executor
 from typing import Any
 
 from rdflive.client.question import ServedQuestion
-from rdflive.client.requests import Address
 from rdflive.client.subscription import OnError, RemoteSubscription
 from rdflive.delivery.question import read_key
 from rdflive.delivery.relay import Receiver
-from rdflive.http import RetryPace
+from rdflive.http import Address, RetryPace
 from rdflive.model import Delta
 from rdflive.query.given import read_query
 from rdflive.time.instants import DurationLike

@@ -14,14 +14,14 @@ from rdflive.client.failures import MalformedEvent, ServerError
 from rdflive.client.following import Following
 from rdflive.client.order import Ordering, ordering_of
 from rdflive.client.question import ServedQuestion
-from rdflive.client.requests import Address, Message, document, open_stream
+from rdflive.client.requests import Message, document, open_stream
 from rdflive.delivery.base import BaseSubscription, Stats
 from rdflive.delivery.calling import Callback, call, failed, interrupted
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.delivery.question import check_key
 from rdflive.delivery.relay import Receiver
-from rdflive.http import RetryPace
+from rdflive.http import Address, RetryPace
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, warn_of_hidden_names
 from rdflive.syntax.prefixes import Prefixes, usual_prefixes
 

@@ -160,7 +160,8 @@ def join(
                 shape = (plan.query.shape, plan.algorithm) if plan.parameters else (plan,)
                 clock = None if present is None else question.clock
                 key = adapter.graph_key(target)
-                family = *shape, key, question.regime, windows, clock, budget is None
+                shared = None if budget is None else budget.shared
+                family = *shape, key, question.regime, windows, clock, budget is None, shared
             answers = state.add(
                 plan,
                 view_of,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
@@ -19,6 +19,8 @@ __all__ = ["AskedLeaf", "Combine", "Combined", "Leaf", "advance", "combine", "co
 
 Combined: TypeAlias = dict[tuple[Row, ...], int]
 """Weights of combined rows: one row per factor."""
+_FEW: Final = 1000
+"""Rows of a product between two looks at the clock."""
 Combine: TypeAlias = Callable[[Sequence[Weights]], Iterator[tuple[tuple[Row, ...], int]]]
 """Lists a product."""
 
@@ -36,7 +38,10 @@ def combine(factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]
 def combine_within(meter: Meter, factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]:
     """List a product as `combine` does, if the budget allows that many rows."""
     meter.spend(prod(map(len, factors)))
-    return combine(factors)
+    for number, entry in enumerate(combine(factors), 1):
+        if not number % _FEW:
+            meter.look()
+        yield entry
 
 
 def advance(

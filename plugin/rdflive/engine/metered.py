@@ -9,10 +9,9 @@ only read them, and a filter that a budget may stop makes the pattern private to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
-from sys import maxsize
 from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflive.engine.demand import Demand
@@ -24,8 +23,9 @@ from rdflive.engine.terms import TermTable
 from rdflive.errors import BudgetError
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
-from rdflive.query.budget import Budget, Meter, largest
+from rdflive.query.budget import BOUNDLESS, Budget, Meter, largest
 from rdflive.query.plan import Plan, Step
+from rdflive.query.shared_meter import SharedMeter
 
 __all__ = ["MeteredQuery"]
 
@@ -33,7 +33,6 @@ Result = TypeVar("Result")
 
 _FEW: Final = 100
 """Number of rows that enter operators before they are counted together."""
-_BOUNDLESS: Final = Budget(*[maxsize] * len(fields(Budget)))
 Length: TypeAlias = Callable[[Row], int]
 """Returns the number of characters that the strings computed in a step add to a row."""
 
@@ -72,6 +71,7 @@ class MeteredQuery(QueryState):
         assert use.budget is not None  # noqa: S101 - others have a plan without
         self.budgets[use.budget] = self.budgets.get(use.budget, 0) + 1
         self._allow()
+        self._enter(use, 1)
         return super().put(use)
 
     def remove(self, use: Use) -> bool:
@@ -86,7 +86,19 @@ class MeteredQuery(QueryState):
                 del self.budgets[use.budget]
             if self.budgets:
                 self._allow()
+            self._enter(use, -1)
         return is_last
+
+    def forget_uses(self) -> None:
+        """Remove all members."""
+        super().forget_uses()
+        if isinstance(self.meter, SharedMeter):
+            self.meter.accounts.clear()
+
+    def _enter(self, use: Use, count: int) -> None:
+        if isinstance(self.meter, SharedMeter):
+            assert use.account is not None  # noqa: S101 - of the same family, which has the shared budget
+            self.meter.enter(use.account, count)
 
     def _allow(self) -> None:
         budget = largest(self.budgets)
@@ -111,13 +123,22 @@ class MeteredQuery(QueryState):
         """Undo `ask` without a budget: it must finish, and the removed rows were charged when they were
         added.
         """
-        self.meter.open(super().leave, asked, budget=_BOUNDLESS)
+        self.meter.open(super().leave, asked, budget=BOUNDLESS)
 
     def drain(self) -> dict[Row, TermWeights]:
         """Return the deltas since the last commit, on the budget of the present one."""
         meter = self.meter
         if meter.error is not None:
             raise meter.error
+        if not isinstance(meter, SharedMeter):
+            return self._drain_within(meter)
+        meter.heed()
+        found = self._drain_within(meter)
+        # before it is delivered, which may take longer
+        meter.deliver(sum(len(delta) * len(self.uses_of(asked)) for asked, delta in found.items()))
+        return found
+
+    def _drain_within(self, meter: Meter) -> dict[Row, TermWeights]:
         try:
             meter.begin()
             return super().drain()

@@ -35,6 +35,7 @@ from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.plan import Plan, Step
+from rdflive.query.shared_budget import Account
 
 __all__ = ["Answers", "Found", "QueryState", "Take", "Use"]
 
@@ -55,14 +56,16 @@ class Use(ABC):
     """One subscription to a query: its parameters, and how it is notified."""
 
     # a store may have a million of them
-    __slots__ = ("asked", "budget", "query")
+    __slots__ = ("account", "asked", "budget", "query")
 
     query: QueryState
-    """Set when the subscription is added, as are `asked` and `budget`."""
+    """Set when the subscription is added, as are the others."""
     asked: Row
     """The ids of the terms for the parameters of the plan."""
     budget: Budget | None
-    """The limits of its costs."""
+    """The limits of its costs, without the account."""
+    account: Account | None
+    """The account of a shared budget."""
 
     @property
     @abstractmethod

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import proxy
 
 from rdflive.engine.multiset import Row, TermWeights
-from rdflive.engine.query import Found, QueryState, Use
+from rdflive.engine.query import Answers, Found, QueryState, Use
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.query.budget import Budget
+from rdflive.query.shared_budget import Account
+from rdflive.query.shared_meter import SharedMeter
 
 __all__ = ["Recovery"]
 
@@ -124,6 +126,9 @@ class Recovery:
     def settle(self, sequence: int) -> None:
         """Handle the queries that exceed a budget: end the members that cost too much, and keep the others.
 
+        If a shared budget has no time left for a query, the subscriptions of each of its accounts move to a
+        query of their own, and those that still cost too much end.
+
         If all members have the same parameters, each is charged the full cost. Otherwise the part of each is
         unknown, so they are divided. Members whose budgets are too small move to a query of their own. If the
         largest budget is too small, one half of the members moves. So a member that costs too much is soon
@@ -131,11 +136,18 @@ class Recovery:
         """
         while self.exceeding:
             query, _ = self.exceeding.popitem()
-            error = None if query.meter is None else query.meter.error
+            meter = query.meter
+            error = None if meter is None else meter.error
             if error is None:
                 self._part(query, query.exceeded(), sequence)
+            elif isinstance(meter, SharedMeter) and meter.refusal is not None:
+                if len(meter.accounts) > 1 and not meter.shared.has_ended:
+                    self._divide(query, _by_account(query), sequence)
+                else:
+                    self.end(query, error)
             elif query.members > 1:
-                self._divide(query, sequence)
+                half = _half(query)
+                self._divide(query, [[use for use in query.uses if use.asked in half]], sequence)
             else:
                 self.end(query, error)
 
@@ -152,14 +164,12 @@ class Recovery:
         for use, error in uses:
             self.end_use(use, error)
 
-    def _divide(self, query: QueryState, sequence: int) -> None:
-        """Restart a query that stopped half-way, without one half of its parameter tuples."""
+    def _divide(self, query: QueryState, parts: Iterable[Sequence[Use]], sequence: int) -> None:
+        """Restart a query that stopped half-way, without these members, which get queries of their own."""
         state = self._state
         state.commits.owe_query(query)
         state.stop(query)
-        half = _half(query)
-        own = state.part(query, [use for use in query.uses if use.asked in half])
-        for one in (query, own):
+        for one in [query, *[state.part(query, uses) for uses in parts]]:
             state.commits.mended(one)
             self._redeliver(one, sequence)
 
@@ -259,8 +269,12 @@ class Recovery:
     def _restart(self, query: QueryState) -> dict[Row, TermWeights] | None:
         """Restart a stopped query; return the answers by parameters, or None if that fails."""
         try:
-            answers = self._state.start(query)
-            return {(): self._state.answer_to(query, ())} if answers is None else answers
+            answers: Answers = self._state.start(query)
+            if answers is None:
+                answers = {(): self._state.answer_to(query, ())}
+            if isinstance(query.meter, SharedMeter):
+                query.meter.deliver(sum(len(answers.get(use.asked, ())) for use in query.uses))
+            return answers
         except BudgetError as error:
             assert query.meter is not None  # noqa: S101 - only a meter raises that
             query.meter.error = error
@@ -277,6 +291,14 @@ class Recovery:
                 log.exception("a query failed for good: %s", text)
             self._state.stop(query)
         return None
+
+
+def _by_account(query: QueryState) -> list[list[Use]]:
+    """Group the members by account, without the first account."""
+    parts: dict[Account | None, list[Use]] = {}
+    for use in query.uses:
+        parts.setdefault(use.account, []).append(use)
+    return list(parts.values())[1:]
 
 
 def _half(query: QueryState) -> set[Row]:

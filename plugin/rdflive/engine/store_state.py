@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import compress
 from typing import Any, TypeAlias
@@ -28,6 +29,8 @@ from rdflive.query.budget import Budget, Meter
 from rdflive.query.demand import by_demand
 from rdflive.query.demand import whole as whole_state
 from rdflive.query.plan import Plan
+from rdflive.query.shared_budget import Account
+from rdflive.query.shared_meter import SharedMeter
 from rdflive.store.capture import Capture
 from rdflive.store.garbage_collection import uncollected
 from rdflive.values import Value
@@ -116,6 +119,10 @@ class StoreState:
         query costs more; raises `BudgetError` if the first answer does. `present` is the time of NOW(), if
         the plan reads it.
         """
+        account = None if budget is None else budget.account
+        limits = budget if account is None else replace(budget, account=None)  # type: ignore[type-var]  # not None
+        if account is not None:
+            account.shared.begin(self.capture.sequence)  # what the last commit has cost is no matter now
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
@@ -127,7 +134,7 @@ class StoreState:
             # new views are registered below
             may = plan.algorithm == "demand" or all(view_of(b.graph).is_by_demand for b in plan.basics)
             held = by_demand(plan) if may else whole_state(plan)
-            query = self._make(held, view_of, present, every=every, budget=budget)
+            query = self._make(held, view_of, present, every=every, budget=limits, account=account)
             try:
                 if plan.parameters:
                     query.sample = self._asked(uses[0])
@@ -141,7 +148,7 @@ class StoreState:
                 query.family = family
         for use in uses:
             use.query, use.asked = query, self._asked(use) if plan.parameters else ()
-            use.budget = budget
+            use.budget, use.account = limits, account
         answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
         is_asked = False
 
@@ -210,11 +217,16 @@ class StoreState:
         *,
         every: bool,
         budget: Budget | None,
+        account: Account | None,
     ) -> QueryState:
         if budget is None:
             query = QueryState(plan, self.dictionary, self.terms, self.to_native, self.demand)
         else:
-            meter = Meter(budget, self.capture)
+            meter = (
+                Meter(budget, self.capture)
+                if account is None
+                else SharedMeter(budget, self.capture, account.shared)
+            )
             query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, self.demand, meter)
             meter.owe = partial(self.recovery.exceed, query)
         query.view_of, query.every = view_of, every
@@ -229,7 +241,14 @@ class StoreState:
 
     def part(self, query: QueryState, uses: Sequence[Use]) -> QueryState:
         """Move some subscriptions of a query to a new one, which the caller starts."""
-        own = self._make(query.plan, query.view_of, query.present, every=query.every, budget=uses[0].budget)
+        own = self._make(
+            query.plan,
+            query.view_of,
+            query.present,
+            every=query.every,
+            budget=uses[0].budget,
+            account=uses[0].account,
+        )
         own.sample = uses[0].asked
         self._register(own)
         for use in uses:

@@ -1,7 +1,8 @@
-"""HTTP requests on urllib3, for the client of a server, the feeds of endpoints and webhooks."""
+"""HTTP requests on urllib3, for the client of a server, replicas, the feeds of endpoints and webhooks."""
 
 from __future__ import annotations
 
+from rdflive.http.address import Address
 from rdflive.http.answers import (
     HttpFault,
     RetryPace,
@@ -15,6 +16,7 @@ from rdflive.http.answers import (
 from rdflive.http.requests import Exchange, Http, split_url
 
 __all__ = [
+    "Address",
     "Exchange",
     "Http",
     "HttpFault",

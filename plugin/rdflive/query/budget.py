@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import inf
+from sys import maxsize
 from time import perf_counter, thread_time
 from typing import Any, Final, Protocol, TypeVar
 
 from rdflive.errors import BudgetError
+from rdflive.query.shared_budget import Account, SharedBudget
 
-__all__ = ["Budget", "Meter", "largest"]
+__all__ = ["BOUNDLESS", "Budget", "Meter", "largest"]
 
 Result = TypeVar("Result")
 
@@ -48,12 +50,24 @@ class Budget:
     """Rows kept to update the answer; the triples of patterns are not counted."""
     kept_characters: int = 100_000_000
     """Characters of strings made by functions that are in kept rows."""
+    account: Account | None = field(default=None, kw_only=True)
+    """The account of a `SharedBudget`, which is charged too."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in _LIMITS:
+            value = getattr(self, name)
             if value <= 0:
-                raise ValueError(f"{field.name} must be above zero, got {value!r}")
+                raise ValueError(f"{name} must be above zero, got {value!r}")
+
+    @property
+    def shared(self) -> SharedBudget | None:
+        """The shared budget of its account."""
+        return None if self.account is None else self.account.shared
+
+
+_LIMITS: Final = tuple(each.name for each in fields(Budget) if not each.kw_only)
+BOUNDLESS: Final = Budget(*[maxsize] * len(_LIMITS))
+"""A budget for work that must be finished."""
 
 
 def largest(budgets: Iterable[Budget]) -> Budget:
@@ -66,7 +80,7 @@ def largest(budgets: Iterable[Budget]) -> Budget:
     if not others:
         return one
     each = (one, *others)
-    return Budget(**{f.name: max(getattr(budget, f.name) for budget in each) for f in fields(Budget)})
+    return Budget(**{name: max(getattr(budget, name) for budget in each) for name in _LIMITS})
 
 
 class Numbered(Protocol):
@@ -86,9 +100,9 @@ class Meter:
     """
 
     __slots__ = (
-        "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted", "_is_opening",
-        "_is_working", "_kept_before", "_lag", "_rows", "_seconds", "budget", "error", "kept_characters",
-        "kept_rows", "least_rows", "most_characters", "most_rows", "owe",
+        "__weakref__", "_allowed", "_capture", "_characters", "_deadline", "_floor", "_granted",
+        "_is_opening", "_is_working", "_kept_before", "_lag", "_rows", "_seconds", "budget", "error",
+        "kept_characters", "kept_rows", "least_rows", "most_characters", "most_rows", "owe",
     )  # fmt: skip
 
     def __init__(self, budget: Budget, capture: Numbered) -> None:

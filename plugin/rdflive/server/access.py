@@ -23,13 +23,11 @@ __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 
 log = logging.getLogger("rdflive")
 
-Right: TypeAlias = Literal["read", "update", "subscribe"]
+Right: TypeAlias = Literal["read", "update", "subscribe", "backup"]
 RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
 """The cookie with the token of the page. The browser sends it, and no script can read it."""
 
-_PAGES: Final = {"ws": "http", "wss": "https"}
-"""The page's scheme for each scheme of a WebSocket."""
 _LOGGED: Final = 100
 """The most sites whose refusal is logged, as a client can invent any number."""
 _SHORTEST: Final = 16
@@ -53,8 +51,9 @@ class Client:
 class Access:
     """Finds the client of a request. Without `tokens` every client has all rights.
 
-    `host` is the name that the server listens on. On a loopback address a request must name the machine
-    itself, against DNS rebinding. `origins` are those of other sites whose pages may use the server.
+    `host` is the name that the server listens on. On a loopback address without tokens a request must name
+    the machine itself, against DNS rebinding. `origins` are those of other sites whose pages may use the
+    server.
     """
 
     def __init__(self, tokens: Mapping[str, Client] | None, host: str, origins: Iterable[str] = ()) -> None:
@@ -68,6 +67,17 @@ class Access:
     def needs_token(self) -> bool:
         """True if requests must have a token."""
         return self._tokens is not None
+
+    def replace_tokens(self, tokens: Mapping[str, Client]) -> dict[str, frozenset[Right]]:
+        """Take other tokens, on a server that has some; return the rights that each client has lost."""
+        lost: dict[str, frozenset[Right]] = {}
+        for key, client in (self._tokens or {}).items():
+            now = tokens.get(key)
+            kept = now.rights if now is not None and now.name == client.name else frozenset()
+            if client.rights - kept:
+                lost[client.name] = client.rights - kept
+        self._tokens = tokens
+        return lost
 
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
         """Return the client of a request; raise `Problem` 401."""
@@ -99,13 +109,14 @@ class Access:
         first refusal of each site is logged, as a browser does not show it.
         """
         host = headers.get("host", "")
-        if is_loopback(self._host) and not may_mean(host, self._host):
+        # with tokens it may be that of a proxy, and such a page has no token and no cookie
+        if self._tokens is None and is_loopback(self._host) and not may_mean(host, self._host):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         # browsers send this also for pictures, scripts and links, which have no Origin
         is_other = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         origin = headers.get("origin")
         seen = headers.get("x-forwarded-proto", scheme).lower()
-        is_elsewhere = origin is not None and _origin(origin) != (_PAGES.get(seen, seen), host.lower())
+        is_elsewhere = origin is not None and _origin(origin) != (seen, host.lower())
         if shared and is_elsewhere and origin in self._origins:
             return False
         if is_elsewhere or (is_other and not _is_visit(headers, method)):

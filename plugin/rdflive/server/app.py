@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route
 
 from rdflive.api.validation import Nodes, Shapes, validate
 from rdflive.asgi.addresses import read_origin
@@ -25,19 +25,24 @@ from rdflive.asgi.server import ending_at_signals
 from rdflive.entail.rules import Rules, load_program
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
+from rdflive.server.access_log import AccessLog
+from rdflive.server.backups import back_up
 from rdflive.server.browsers import PAGE_ROUTES
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
+from rdflive.server.gauges import gauges
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
-from rdflive.server.sepa import follow_sepa
+from rdflive.server.replica import Replica
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 from rdflive.server.store import graph_store
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import show_vocabulary
+from rdflive.store.history import History
+from rdflive.store.stored_log import StoredLog
 
 __all__ = ["make_app"]
 
@@ -56,6 +61,11 @@ def make_app(
     focus_nodes: Nodes = None,
     use_shapes: Nodes = None,
     rules: Rules | None = None,
+    access_log: AccessLog | None = None,
+    backups: Path | None = None,
+    history: History | None = None,
+    replica: Replica | None = None,
+    stored: StoredLog | None = None,
 ) -> Starlette:
     """Return the ASGI application that serves a dataset.
 
@@ -65,7 +75,10 @@ def make_app(
     they are copies in a temporary folder. `shapes`, `focus_nodes` and `use_shapes` are those of
     `rdflive.validate`, whose results clients may follow. An update that an open `rdflive.guard` refuses gets
     the results as its response. `rules` are those of `rdflive.subscribe`, for clients that subscribe with
-    `entailment=rules`.
+    `entailment=rules`. `access_log` receives a line for each request. `backups` is the folder for backups of
+    a store on disk. `history` numbers the commits for the ids of events. `stored` is the change log of a
+    store on disk, whose history that is then. `replica` follows a primary, whose history it has; then updates
+    are refused with 403.
 
     A server that mounts the application must run its lifespan (`async with
     app.router.lifespan_context(app)`), else all responses are 503. At SIGINT and SIGTERM its streams end.
@@ -88,7 +101,18 @@ def make_app(
     if shapes is not None:
         validation = partial(validate, dataset, shapes, focus_nodes=focus_nodes, use_shapes=use_shapes)
     program = None if rules is None else load_program(rules)
-    service = Service(dataset, limits or Limits(), scratch, validation, program)
+    service = Service(
+        dataset,
+        limits or Limits(),
+        scratch,
+        validation,
+        program,
+        backups=backups,
+        history=history,
+        replica=replica,
+        stored=stored,
+    )
+    service.metrics.watch(partial(gauges, service))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -100,7 +124,7 @@ def make_app(
     # the first part of a path, such as `/subscriptions/{name}`: requests are counted by it
     paths = frozenset("/" + getattr(route, "path", "/").split("/")[1] for route in routes)
     access = Access(tokens, host, origins)
-    gate = Middleware(AccessGate, service=service, access=access, paths=paths)
+    gate = Middleware(AccessGate, service=service, access=access, paths=paths, access_log=access_log)
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
@@ -132,11 +156,12 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
             # a server without tokens ignores Authorization, but a client may send it all the same
-            allow_headers=["Last-Event-ID", "Authorization"],
+            allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
             allow_private_network=True,
             expose_headers=[
                 "Last-Event-ID",
                 "Location",
+                "Preference-Applied",
                 "Rdflive-Sequence",
                 "Retry-After",
                 "WWW-Authenticate",
@@ -148,10 +173,10 @@ def _sharing(origins: list[str]) -> list[Middleware]:
 def _routes() -> list[BaseRoute]:
     return [
         Route("/health", _health),
+        Route("/ready", _ready),
         Route("/query", _needing("read", query), methods=["GET", "POST"]),
         Route("/update", _needing("update", update), methods=["POST"]),
         Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
-        WebSocketRoute("/subscribe", follow_sepa),
         Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
@@ -159,6 +184,7 @@ def _routes() -> list[BaseRoute]:
         Route("/vocabulary", _needing("subscribe", show_vocabulary)),
         *_store_routes(),
         Route("/changes", _needing("subscribe", changes)),
+        Route("/backup", _needing("backup", back_up), methods=["POST"]),
         Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
         *PAGE_ROUTES,
@@ -175,8 +201,8 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
 
     @wraps(endpoint)
     async def guarded(request: Request) -> Response:
-        client: Client = request.state.client
-        client.need(right)
+        service: Service = request.app.state.service
+        service.admit(request.state.under_way, request.state.client, right)
         return await endpoint(request)
 
     return guarded
@@ -186,13 +212,23 @@ async def _health(request: Request) -> Response:
     """Respond that the server runs, with the state of its feed; any client may read this."""
     service: Service = request.app.state.service
     feed = {} if service.feed is None else {"feed": service.feed}
-    return JSONResponse({"status": "ok", **feed})
+    replica = {} if service.replica is None else {"replica": service.replica.lag._asdict()}
+    return JSONResponse({"status": "ok", **feed, **replica})
+
+
+async def _ready(request: Request) -> Response:
+    """Respond 503 with the reasons while clients should use another server; any client may read this."""
+    reasons = request.app.state.service.unready()
+    return JSONResponse(
+        {"status": "not ready" if reasons else "ready", "reasons": reasons}, 503 if reasons else 200
+    )
 
 
 async def _metrics(request: Request) -> Response:
     """Respond with all metrics in a format of Prometheus."""
     service: Service = request.app.state.service
     encode, kind = choose_encoder(request.headers.get("accept", ""))
+    service.measure_unsent()
     # in a thread: counting commits may wait for the store's lock
     text = await service.threads.work(lambda: encode(service.metrics.registry))
     return Response(text, headers={"Content-Type": kind})

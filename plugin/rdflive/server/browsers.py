@@ -12,9 +12,9 @@ from starlette.routing import Route
 
 from rdflive.page import FILES, show_page, show_sign_in
 from rdflive.server.access import COOKIE, Access, Client
+from rdflive.server.bodies import read_body
 from rdflive.server.failures import Problem
 from rdflive.server.service import Service
-from rdflive.server.settings import read_body
 from rdflive.syntax.prefixes import writable_prefixes
 
 __all__ = ["PAGE_ROUTES"]

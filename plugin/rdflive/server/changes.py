@@ -22,6 +22,8 @@ from rdflive.sinks.events.stream import HEARTBEAT, STREAM_HEADERS, PatientStream
 __all__ = ["changes"]
 
 RDF_PATCH: Final = "application/rdf-patch"
+_START: Final = "start"
+"""In place of an id: the place before the last commits."""
 _TOGETHER: Final = 1000
 """Commits of a document that are sent together."""
 _PIECE: Final = 1 << 18
@@ -31,8 +33,10 @@ _PIECE: Final = 1 << 18
 async def changes(request: Request) -> Response:
     """Respond with the log: a stream of events if `Accept` names that type, else a document of RDF Patch.
 
-    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen. If later
-    commits are gone, a stream sends `resync`, and a document is refused with 410.
+    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen; `start`
+    is a place up to 10,000 commits back. If later commits are gone, a stream sends `resync`, and a
+    document is refused with 410. An event `behind` has the number of the last commit in the log, if the
+    events after it do not come to it yet.
     """
     service: Service = request.app.state.service
     since = request.headers.get("last-event-id") or request.query_params.get("since") or None
@@ -85,20 +89,20 @@ async def _joined(texts: list[str]) -> AsyncIterator[str]:
 
 async def _events(log: CommitLog, since: str | None) -> AsyncIterator[str]:
     """Yield the events of a stream, first its start, so that a client can resume there."""
-    place = log.last
+    place, epoch = log.last, log.epoch
     resync = ""
     try:
         # a stream is not refused: the client receives `resync`, and follows from here on
-        place = place if since is None else log.place(since)
+        place = place if since is None else log.start if since == _START else log.place(since)
     except Problem as problem:
         resync = _resync(problem)
     yield f"{resync}id: {log.id(place)}\n\n"
     while not log.is_closed:
         try:
             # in a thread: a large commit takes long to write
-            text, place = await asyncio.to_thread(_written, log, place)
+            text, place = await asyncio.to_thread(_written, log, place, epoch)
         except Problem as problem:
-            place = log.last
+            place, epoch = log.last, log.epoch
             text = f"{_resync(problem)}id: {log.id(place)}\n\n"
         if text:
             yield text
@@ -106,16 +110,18 @@ async def _events(log: CommitLog, since: str | None) -> AsyncIterator[str]:
             yield heartbeat(log.id(place), place).decode()
 
 
-def _written(log: CommitLog, place: int) -> tuple[str, int]:
+def _written(log: CommitLog, place: int, epoch: str) -> tuple[str, int]:
     """Return the text of some events after a place, and the place after them."""
     events: list[str] = []
     size = 0
-    for commit in log.behind(place):
+    for commit in log.behind(place, epoch):
         events.append(_event(log.id(commit.sequence), log.text(commit)))
         place = commit.sequence
         size += commit.size
         if size > _PIECE:
             break
+    if events and place < log.last:
+        events.insert(0, f"event: behind\ndata: {log.last}\n\n")
     return "".join(events), place
 
 

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 
 from rdflive.errors import BudgetError, QuerySyntaxError, RdfliveError, UnsupportedQueryError, ValidationError
 from rdflive.sinks.ndjson import to_json
+from rdflive.store.stored_log import ChangeLogError
 
 __all__ = ["Problem", "Refused", "answer_problem", "problem_of", "server_ends", "server_fails"]
 
@@ -71,7 +72,7 @@ def server_fails() -> Problem:
 
 
 def problem_of(error: RdfliveError) -> Problem:
-    """Return the problem of an error; all errors of rdflive concern the client's input."""
+    """Return the problem of an error; all but a full disk concern the client's input."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, QuerySyntaxError | UnsupportedQueryError):
@@ -80,6 +81,8 @@ def problem_of(error: RdfliveError) -> Problem:
     if isinstance(error, BudgetError):
         # 403, so that clients give up: the same query would fail again
         return Problem(403, f"the subscription exceeds the limits of this server: {error}")
+    if isinstance(error, ChangeLogError):
+        return Problem(507, f"nothing was changed: {error}", headers={"Retry-After": "60"})
     return Problem(400, str(error))
 
 

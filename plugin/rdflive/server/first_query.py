@@ -6,30 +6,28 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, count, islice
+from itertools import chain, count
 from typing import Any, Final
 
 import rdflib
 from rdflib.namespace import RDF
-from rdflib.term import BNode, Identifier, Variable
+from rdflib.term import Identifier
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.model.term_text import is_writable
-from rdflive.plugins import manager
 from rdflive.server.slices import QuadSlices
+from rdflive.server.sparql.updating import FEW, has_few_matches
 from rdflive.syntax.prefixes import bound_prefixes
 from rdflive.syntax.reader import read_query
 from rdflive.syntax.tree import Tree
 
 __all__ = ["class_query", "node_query", "opens_quickly"]
 
-_FEW: Final = 1000
-"""The most triples that are matched without delay."""
 _PLAIN: Final = frozenset({"modifier", "projection", "where"})
 """The parts of a query without cost."""
 
 
-def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
+def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = FEW) -> bool:
     """Return True if a query is one triple pattern with few matches, and no more than `most`.
 
     Waits for the store's lock. Returns False in doubt.
@@ -45,11 +43,8 @@ def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool
         return False
     if pattern is None:
         return False
-    terms: Any = [None if isinstance(term, Variable | BNode) else term for term in pattern]
-    with manager.locked(manager.store_of(dataset)):
-        few = min(_FEW, most)
-        # an upper bound, as it counts in all graphs; it stops at one too many
-        return sum(1 for _ in islice(dataset.quads((*terms, None)), few + 1)) <= few
+    # an upper bound, as it counts in all graphs
+    return has_few_matches(dataset, pattern, min(FEW, most))
 
 
 def _only_pattern(query: Tree) -> Any:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Final
 
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
+from rdflive.asgi.connections import CUT
 from rdflive.page import show_sign_in
 from rdflive.server.access import Access, Client
+from rdflive.server.access_log import AccessLog
+from rdflive.server.admission import UnderWay
 from rdflive.server.failures import Problem, server_fails
 from rdflive.server.service import Service
 
@@ -20,7 +23,7 @@ __all__ = ["AccessGate"]
 
 log = logging.getLogger("rdflive")
 
-_OPEN: Final = frozenset({"/health", "/login"})
+_OPEN: Final = frozenset({"/health", "/ready", "/login"})
 """Paths that need no token, besides the page's files: browsers request modules of JavaScript without one."""
 _LONGEST: Final = 65_536
 """Bytes of the longest path and query of a request."""
@@ -33,20 +36,27 @@ _SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-p
 class AccessGate:
     """Finds the client of a request (`request.state.client`), and responds 401 if there is none.
 
-    The client of a WebSocket without a token is None: a message may bring the token. While the service does
-    not run, every response is 503.
+    While the service does not run, every response is 503. `access_log` receives each request at its end.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, access: Access, paths: frozenset[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Service,
+        access: Access,
+        paths: frozenset[str],
+        access_log: AccessLog | None = None,
+    ) -> None:
         self._app = app
         self._service = service
         self._access = access
         self._metrics = service.metrics
         self._paths = paths
+        self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # a WebSocket has no route, and is closed
             await self._app(scope, receive, send)
             return
         start = perf_counter()
@@ -55,50 +65,81 @@ class AccessGate:
         # else invented paths would each create a counter
         if path not in self._paths:
             path = "other"
+        under_way = UnderWay(_address(scope), scope.get(CUT) or _cancelling())
 
         async def counted(message: Message) -> None:
             nonlocal has_begun
             if message["type"] == "http.response.start":
                 has_begun = True
+                under_way.status = message["status"]
                 message = {**message, "headers": [*message["headers"], *_missing(message["headers"])]}
-                self._metrics.requests.labels(path, str(message["status"])).inc()
-                self._metrics.seconds.labels(path).observe(perf_counter() - start)
+                self._metrics.count(path, message["status"], perf_counter() - start)
+            else:
+                under_way.bytes += len(message.get("body", b""))
             await send(message)
 
+        try:
+            await self._pass(scope, receive, counted, under_way)
+        except Exception:
+            # here, because Starlette would respond outside of all middleware
+            if not has_begun:
+                await server_fails().response()(scope, receive, counted)
+            raise  # the server logs it
+        finally:
+            if self._access_log is not None:
+                self._access_log.add(scope, under_way, _path(scope), perf_counter() - start)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send, under_way: UnderWay) -> None:
+        """Pass a request on, with its client, or refuse it."""
         try:
             if not self._service.is_running:
                 raise _not_running()
             if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > _LONGEST:
                 raise Problem(414, f"the URL is longer than {_LONGEST:,} bytes")
-            scope.setdefault("state", {})["client"] = self._client(HTTPConnection(scope))
-        except Problem as problem:
-            await _refuse(problem, scope, receive, counted)
+            state = scope.setdefault("state", {})
+            state["under_way"], state["client"] = under_way, None
+            problem = None
+            try:
+                state["client"] = client = self._client(HTTPConnection(scope))
+                if client is not None:
+                    under_way.key = client.name
+            except Problem as refused:
+                problem = refused
+            # those without a token count too
+            self._service.admission.enter(under_way)
+        except Problem as refused:
+            await _refuse(refused, scope, receive, send)
             return
         try:
-            await self._app(scope, receive, counted)
-        except Exception:
-            # here, because Starlette would respond outside of all middleware
-            if scope["type"] == "http" and not has_begun:
-                await server_fails().response()(scope, receive, counted)
-            raise  # the server logs it
+            if problem is None:
+                await self._app(scope, receive, send)
+            else:
+                await _refuse(problem, scope, receive, send)
+        finally:
+            self._service.admission.leave(under_way)
 
     def _client(self, connection: HTTPConnection) -> Client | None:
-        address = connection.client.host if connection.client else "unknown"
-        scope = connection.scope  # a WebSocket has no method here; GET opens it
+        scope = connection.scope
         headers, path = connection.headers, _path(scope)
         is_own = self._access.check_site(
-            headers, scheme=scope["scheme"], method=scope.get("method", "GET"), shared=path != "/login"
+            headers, scheme=scope["scheme"], method=scope["method"], shared=path != "/login"
         )
         # after `check_site`: other sites may not sign in either
         if path in _OPEN or path.rpartition("/")[0] == "/static":
             return None
-        try:
-            return self._access.client(headers, connection.cookies if is_own else {}, address)
-        except Problem as problem:
-            # a browser cannot send headers with a WebSocket, so a message has the token
-            if connection.scope["type"] == "websocket" and problem.status == 401:
-                return None
-            raise
+        cookies = connection.cookies if is_own and self._access.needs_token else {}
+        return self._access.client(headers, cookies, _address(scope))
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "unknown"
+
+
+def _cancelling() -> Callable[[], object]:
+    """Return a function that ends the request, for servers whose connections have no `CUT`."""
+    task = asyncio.current_task()
+    return task.cancel if task is not None else lambda: None
 
 
 def _path(scope: Scope) -> str:
@@ -124,9 +165,6 @@ def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
 
 async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
     response = problem.response()
-    if scope["type"] == "websocket":
-        await WebSocket(scope, receive, send).send_denial_response(response)
-        return
     request = Request(scope)
     if problem.status == 401 and "text/html" in request.headers.get("accept", ""):
         then = scope["query_string"].decode("latin-1") if _path(scope) == "/" else ""

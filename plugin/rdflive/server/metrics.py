@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from rdflive.server.topics import Topics
-
 __all__ = ["Metrics"]
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
@@ -23,39 +24,34 @@ class Metrics:
         )
         self.seconds = Histogram(
             "rdflive_request_seconds",
-            "Time from a request to the head of its response",
+            "Time from a request to the head of its response; for /update this is the time of the commit",
             ["path"],
             registry=self.registry,
+            buckets=_SECONDS,
         )
         self.events = Counter("rdflive_events", "Events sent to subscribers", registry=self.registry)
+        self.feed_entries = Counter("rdflive_feed_entries", "Entries of the feed", registry=self.registry)
         ProcessCollector(registry=self.registry)
-        self._open: _Open | None = None
 
-    def watch(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
-        """Add gauges of the topics, the last commit and the feed."""
-        if self._open is not None:  # from an earlier run
-            self.registry.unregister(self._open)
-        self._open = _Open(topics, commits, feed)
-        self.registry.register(self._open)
+    @cache  # noqa: B019 - looking up the labels takes longer than counting; paths and statuses are few
+    def _request(self, path: str, status: int) -> tuple[Counter, Histogram]:
+        return self.requests.labels(path, str(status)), self.seconds.labels(path)
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request by its path, and the time until the head of its response."""
+        counter, histogram = self._request(path, status)
+        counter.inc()
+        histogram.observe(seconds)
+
+    def watch(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        """Add metrics that are computed when they are read."""
+        self.registry.register(_Computed(collect))
 
 
-class _Open(Collector):
-    def __init__(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
-        self._topics = topics
-        self._commits = commits
-        self._feed = feed
+class _Computed(Collector):
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the present values."""
-        # a copy: this runs in a thread while the event loop opens and closes topics
-        topics = list(self._topics)
-        yield GaugeMetricFamily("rdflive_subscriptions", "Open subscriptions", len(topics))
-        clients = sum(len(topic.followers) for topic in topics)
-        yield GaugeMetricFamily("rdflive_subscribers", "Clients of the subscriptions", clients)
-        rows = sum(len(topic.log) for topic in topics)
-        yield GaugeMetricFamily("rdflive_solutions", "Solutions of the subscriptions' answers", rows)
-        yield GaugeMetricFamily("rdflive_commits", "Commits of the graph", self._commits())
-        feed = self._feed()
-        if feed is not None:
-            is_running = feed == "following"
-            yield GaugeMetricFamily("rdflive_feed_running", "1 while the change feed is followed", is_running)
+        yield from self._collect()

@@ -1,28 +1,27 @@
-"""The limits of a server for each client, and the reading of request bodies within them."""
+"""The limits of a server for each client."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, fields
-
-from starlette.requests import ClientDisconnect, Request
+from math import inf
 
 from rdflive.query.budget import Budget
-from rdflive.server.failures import Problem
 
-__all__ = ["Limits", "read_body"]
+__all__ = ["Limits"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Limits:
     """The limits of one client: a name of the token file, or an address on a server without tokens.
+
+    `all_…` are those of all clients together.
 
     >>> Limits(queries=2).queries
     2
     """
 
     request_bytes: int = 1_000_000
-    """Bytes of a request's body, and of a WebSocket's message."""
+    """Bytes of a request's body."""
     query_seconds: float = 30.0
     """Time for a query with its result, for opening a subscription, and for matching an update's pattern."""
     query_bytes: int = 1 << 30
@@ -33,6 +32,8 @@ class Limits:
     """Open subscriptions."""
     rows: int = 1_000_000
     """Solutions in the answer of a subscription."""
+    update_seconds: float = 10.0
+    """Processor time of all subscriptions of all clients together for one commit."""
     commit_seconds: float = 2.0
     """Processor time of a subscription for one commit."""
     commit_rows: int = 1_000_000
@@ -51,6 +52,21 @@ class Limits:
     """Bytes of a document at `/store`, also without its compression."""
     store_triples: int = 1_000_000
     """Triples that one commit of `/store` may add and remove."""
+    body_bytes: int = 16 << 20
+    """Bytes of bodies that have not arrived in full."""
+    all_body_bytes: int = 128 << 20
+    """Bytes of bodies that have not arrived in full, of all clients."""
+    requests_per_second: float = inf
+    """Requests in a second; as many may come at once."""
+    connections: int = 5_000
+    """Open connections of an address, and requests under way of a client."""
+    all_connections: int = 20_000
+    """Open connections of all clients."""
+
+    def replace_by(self, other: Limits) -> None:
+        """Take all values of other limits; what is open already keeps the budget that it began with."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(other, field.name))
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -69,31 +85,3 @@ class Limits:
             kept_rows=self.kept_rows,
             kept_characters=self.kept_characters,
         )
-
-
-async def read_body(request: Request) -> bytes:
-    """Return the body; raise `Problem` 413 for a large and 408 for a slow one."""
-    limits: Limits = request.app.state.service.limits
-    declared = request.headers.get("content-length", "")
-    # refused before reading; a chunked body declares no length, and is counted below
-    if declared.isdigit() and int(declared) > limits.request_bytes:
-        raise _too_large(limits)
-    body = bytearray()
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for piece in request.stream():
-                body += piece
-                if len(body) > limits.request_bytes:
-                    raise _too_large(limits)
-    except TimeoutError as error:
-        raise Problem(408, f"the body did not arrive within {limits.body_seconds:g} s") from error
-    except ClientDisconnect as error:
-        raise Problem(400, "the connection was closed in the middle of the body") from error
-    return bytes(body)
-
-
-def _too_large(limits: Limits) -> Problem:
-    # the rest of the body stays unread, so the connection cannot be reused
-    return Problem(
-        413, f"the body is larger than {limits.request_bytes:,} bytes", headers={"Connection": "close"}
-    )

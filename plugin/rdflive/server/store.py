@@ -30,7 +30,7 @@ async def graph_store(request: Request) -> Response:
     service: Service = request.app.state.service
     client: Client = request.state.client
     is_read = request.method in ("GET", "HEAD")
-    client.need("read" if is_read else "update")
+    service.admit(request.state.under_way, client, "read" if is_read else "update")
     target = read_target(request)
     if is_read:
         return _read(request, service, target)
@@ -43,13 +43,12 @@ async def graph_store(request: Request) -> Response:
 def _read(request: Request, service: Service, target: Target) -> Response:
     accept = ", ".join(request.headers.getlist("accept"))
     dump = DumpGraph(target.graph, accept, service.limits.query_seconds)
-    changes = service.changes
-    # a commit without changes of quads has a number, but is not in the log
+    history = service.history
     return StateResponse(
         service.children,
         request.state.client.name,
         dump,
-        lambda sequence: changes.id(min(sequence, changes.last)),
+        history.id_of,
     )
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from rdflive.feeds.event_stream import EVENT_STREAM
+from rdflive.server.admission import UnderWay
 from rdflive.server.isolation.children import ChildResponse
 from rdflive.server.isolation.work import ExplainQuery
 from rdflive.server.live_query import LiveQuery, read_live_query
@@ -31,7 +32,13 @@ async def follow_topic(request: Request, live_query: LiveQuery | None) -> Respon
     stack = AsyncExitStack()
     last = request.headers.get("last-event-id")
     follower = await stack.enter_async_context(service.topics.follow(live_query, request.state.client, last))
-    return stream_events(request.scope, follower, stack, on_event=service.metrics.events.inc)
+    under_way: UnderWay = request.state.under_way
+
+    def count() -> None:
+        service.metrics.events.inc()
+        under_way.count_event()
+
+    return stream_events(request.scope, follower, stack, on_event=count)
 
 
 async def explain_query(request: Request) -> Response:

@@ -20,17 +20,22 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.entail.rules import Program
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Delta, rows_unread
+from rdflive.query.shared_budget import SharedBudget
 from rdflive.server.access import Client
+from rdflive.server.change_log import CommitLog
 from rdflive.server.failures import Problem, server_ends
 from rdflive.server.first_query import opens_quickly
+from rdflive.server.isolation.catching_up import CatchUp
 from rdflive.server.isolation.children import Children
 from rdflive.server.isolation.work import OpenSubscription
 from rdflive.server.live_query import LiveQuery
+from rdflive.server.opening_turns import OpeningTurns
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
 from rdflive.sinks.events.follower import DeliveryPace, Follower, Followers
 from rdflive.sinks.events.log import EventLog
-from rdflive.syntax.prefixes import own_prefixes
+from rdflive.store.history import History
+from rdflive.syntax.prefixes import bound_prefixes, own_prefixes
 
 __all__ = ["Topic", "Topics"]
 
@@ -38,6 +43,10 @@ _FAREWELL: Final = 1.0
 """Seconds for clients to read their last events at the end."""
 SHACL: Final = "SHACL validation"
 """The text in place of the query for the results of shapes."""
+_SOLUTION: Final = 4e-5
+"""Seconds that `EventLog.publish` takes for a solution: 44 to 47 µs were measured on a busy machine."""
+_PATIENCE: Final = 5.0
+"""Seconds for this server to reach the commit that a client has seen on another one."""
 _LINGER: Final = 60.0
 """Seconds that a subscription without clients stays open, for clients that return."""
 
@@ -54,15 +63,20 @@ class Topic:
         rows: int,
         prefixes: Mapping[str, str],
         on_end: Callable[[Topic], None],
+        history: History | None = None,
     ) -> None:
+        """Make a topic; `history` gives the ids of its events, if the graph alone decides its answers."""
         self.id = name
         self.live_query = live_query
         about: dict[str, Any] = {"subscription": self.id}
         if prefixes:
             about["prefixes"] = prefixes
-        self.log = EventLog(about=about)
+        self.log = EventLog(about=about, numbers=history)
         self.deltas = 0
         self.followers = Followers(self.log, pace, lambda: on_end(self))
+        self.places: set[int] = set()
+        """Older places of clients that have come back."""
+        self.catching_up = asyncio.Lock()
         self._rows = rows
         self.subscription: Subscription | None = None
 
@@ -116,7 +130,9 @@ class Topics:
         children: Children,
         threads: Threads,
         rules: Program | None,
+        changes: CommitLog,
     ) -> None:
+        self._changes = changes
         self._dataset = dataset
         self._rules = rules
         self._limits = limits
@@ -128,6 +144,8 @@ class Topics:
         self._lingering: dict[Topic, asyncio.TimerHandle] = {}
         self._counts: Counter[str] = Counter()
         self._is_closed = False
+        self._shared = SharedBudget(limits.update_seconds, solution_seconds=_SOLUTION)
+        self._turns = OpeningTurns()
         self._validation: Topic | None = None
 
     def __iter__(self) -> Iterator[Topic]:
@@ -180,7 +198,9 @@ class Topics:
             topic = self.validation if live_query is None else await self._open(live_query, client)
             self._keep(topic)
             try:
-                with topic.followers.follow(last) as follower:
+                reached = await self._reached(last)
+                await self._catch_up(topic, last, client)
+                with topic.followers.follow(last, reached=reached) as follower:
                     yield follower
             finally:
                 self._let_go(topic)
@@ -189,9 +209,58 @@ class Topics:
             if not self._counts[client.name]:
                 del self._counts[client.name]
 
+    def end_work(self) -> None:
+        """End subscriptions that open or compute, also in the middle of that."""
+        self._shared.end("the server is ending")
+
+    async def _reached(self, last: str | None) -> int:
+        """Wait some seconds for the commit of an id, which another server may have reached earlier; return
+        the last commit.
+        """
+        history = self._changes.history
+        place = history.place(last or "")
+        if place is not None and place > history.number:
+            await self._changes.reach(place, _PATIENCE)
+        return history.number
+
+    async def _catch_up(self, topic: Topic, last: str | None, client: Client) -> None:
+        """Let a topic go back to the id of a client, if the log does; otherwise `resync` follows."""
+        changes, log = self._changes, topic.log
+        if changes.stored is None and not self._children.are_copies:
+            return
+        place = changes.history.place(last or "")
+        if place is None or not log.shares_ids or place >= log.oldest:
+            return
+        # together: clients come back at many places after a restart
+        topic.places.add(place)
+        async with topic.catching_up:
+            if place >= log.oldest:
+                return
+            places = {place, *topic.places}
+            topic.places.clear()
+            possible = [one for one in places if changes.oldest <= one < log.oldest]
+            if not possible:
+                return
+            place = min(possible)
+            given, until = topic.live_query, log.oldest
+            work = CatchUp(
+                given.query,
+                given.entailed(self._rules),
+                given.bindings,
+                changes if changes.stored is None else changes.stored.folder,
+                place,
+                until,
+                self._limits.rows,
+                replace(self._limits.budget, opening_seconds=inf),
+            )
+            with suppress(Problem):
+                found = await self._children.rehearse(client.name, work, "catch-up", writes=True)
+                log.prepend(place, until, [(number, net) for number, net in json.loads(found)])
+
     async def close(self) -> None:
         """End all streams and subscriptions; `follow` then refuses new clients."""
         self._is_closed = True
+        self.end_work()
         for task in self._opening.values():
             task.cancel()
         for handle in self._lingering.values():
@@ -233,24 +302,39 @@ class Topics:
             timeless = replace(budget, opening_seconds=inf)  # the process has its own time limit
             opening = OpenSubscription(live_query.query, entailed, live_query.bindings, rows, timeless)
             await self._children.rehearse(client.name, opening, "opening of the subscription")
-        topic = await self._new(name, live_query, self._remove)
+        is_steady = await work(partial(self._is_steady, live_query))
+        history = self._changes.history if is_steady else None
+        topic = await self._new(name, live_query, self._remove, history)
         begin = partial(
             subscribe,
             dataset,
             live_query.query,
             initBindings=live_query.bindings,
             **entailed,
-            budget=budget,
+            budget=replace(budget, account=self._shared.account(client.name)),
             key=live_query.key or None,
         )
-        await work(partial(topic.open, begin))
+        async with self._turns.turn(client.name):
+            await work(partial(topic.open, begin))
         self._topics[name] = topic
         self._let_go(topic)  # its client may have disconnected
         return topic
 
-    async def _new(self, name: str, live_query: LiveQuery, on_end: Callable[[Topic], None]) -> Topic:
+    def _is_steady(self, live_query: LiveQuery) -> bool:
+        return live_query.depends_on_graph_alone(bound_prefixes(self._dataset))
+
+    async def _new(
+        self,
+        name: str,
+        live_query: LiveQuery,
+        on_end: Callable[[Topic], None],
+        history: History | None = None,
+    ) -> Topic:
         prefixes = await self._threads.work(partial(own_prefixes, self._dataset))
-        return Topic(name, live_query, self._pace, rows=self._limits.rows, prefixes=prefixes, on_end=on_end)
+        rows = self._limits.rows
+        return Topic(
+            name, live_query, self._pace, rows=rows, prefixes=prefixes, on_end=on_end, history=history
+        )
 
     def _keep(self, topic: Topic) -> None:
         handle = self._lingering.pop(topic, None)

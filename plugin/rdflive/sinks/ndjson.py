@@ -15,6 +15,7 @@ __all__ = ["TRIPLE", "NdjsonSink", "pair_text", "solution_text", "to_json", "to_
 
 TRIPLE: Final = ("subject", "predicate", "object")
 """The names under which the triples of CONSTRUCT are written."""
+_STRING: Final = str(XSD.string)
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -99,20 +100,39 @@ def to_json(term: Any) -> dict[str, Any]:
     >>> to_json(URIRef("http://e/s"))
     {'type': 'uri', 'value': 'http://e/s'}
     """
-    if type(term).__name__ == "Triple":  # pyoxigraph's, by name as it may not be installed
-        return {"type": "triple", "value": {name: to_json(getattr(term, name)) for name in TRIPLE}}
-    if getattr(term, "direction", None) is not None:
-        # before `to_rdflib`: rdflib has no literal with a direction
-        language, direction = term.language.lower(), str(term.direction)
-        return {"type": "literal", "value": term.value, "xml:lang": language, "its:dir": direction}
+    if not isinstance(term, str):  # rdflib's terms are strings
+        return _native_to_json(term)
     term = to_rdflib(term)
     if isinstance(term, URIRef):
         return {"type": "uri", "value": str(term)}
     if isinstance(term, BNode):
         return {"type": "bnode", "value": str(term)}
-    shown = {"type": "literal", "value": str(term)}
-    if term.language:
-        shown["xml:lang"] = term.language
-    elif term.datatype not in (None, XSD.string):  # a plain literal is an xsd:string
-        shown["datatype"] = str(term.datatype)
+    datatype = None if term.datatype is None else str(term.datatype)
+    return _literal(str(term), term.language, datatype)
+
+
+def _native_to_json(term: Any) -> dict[str, Any]:
+    """Return a term of pyoxigraph in JSON; its class is known by name, as it may not be installed."""
+    kind = type(term).__name__
+    if kind == "NamedNode":
+        return {"type": "uri", "value": term.value}
+    if kind == "Literal" and getattr(term, "direction", None) is None:
+        language = term.language
+        # receivers that compare texts must recognise a tag in other letters
+        return _literal(term.value, language and language.lower(), term.datatype.value)
+    if kind == "Triple":
+        return {"type": "triple", "value": {name: to_json(getattr(term, name)) for name in TRIPLE}}
+    if kind == "Literal":
+        # rdflib has no literal with a direction
+        language, direction = term.language.lower(), str(term.direction)
+        return {"type": "literal", "value": term.value, "xml:lang": language, "its:dir": direction}
+    return to_json(to_rdflib(term))
+
+
+def _literal(value: str, language: str | None, datatype: str | None) -> dict[str, Any]:
+    shown = {"type": "literal", "value": value}
+    if language:
+        shown["xml:lang"] = language
+    elif datatype is not None and datatype != _STRING:  # a plain literal is an xsd:string
+        shown["datatype"] = datatype
     return shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
+    DurableStore,
     GraphLike,
     Guardable,
     LiteralParts,
@@ -22,8 +23,10 @@ from rdflive.store.adapter import (
 )
 from rdflive.store.capture import Capture, KnownWrite, Write
 from rdflive.store.garbage_collection import MANY, uncollected
+from rdflive.store.history import History
 from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Listener, QuadTerms
 from rdflive.store.states import OPEN, WRITING
+from rdflive.store.stored_log import ChangeLogError, LogGapError, StoredLog
 
 __all__ = [
     "MANY",
@@ -33,18 +36,23 @@ __all__ = [
     "WRITING",
     "Adapter",
     "Capture",
+    "ChangeLogError",
     "Changes",
+    "DurableStore",
     "GraphKey",
     "GraphLike",
     "Guardable",
+    "History",
     "KnownWrite",
     "Listener",
     "LiteralParts",
+    "LogGapError",
     "LookingUp",
     "NamedGraphs",
     "QuadTerms",
     "Rdf12Terms",
     "Snapshottable",
+    "StoredLog",
     "Transaction",
     "Triple",
     "Watchable",

@@ -13,11 +13,14 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from rdflive.errors import RdfliveError
 from rdflive.model import Foreign, Term, TermPattern, Triple
 from rdflive.store.capture import Capture
+from rdflive.store.history import History
 from rdflive.store.listening import Changes, GraphKey, QuadTerms
+from rdflive.store.stored_log import StoredLog
 from rdflive.values import Value, typed_value, value_in
 
 __all__ = [
     "Adapter",
+    "DurableStore",
     "GraphLike",
     "Guardable",
     "LiteralParts",
@@ -199,6 +202,26 @@ class Guardable(Protocol):
 
     def stay(self) -> None:
         """Discard the data for `undo`: the batch is committed next."""
+
+
+@runtime_checkable
+class DurableStore(Protocol):
+    """An adapter that can number the commits of a store in the commits themselves, and write them down first.
+
+    All methods are called under the lock.
+    """
+
+    def kept_number(self) -> int:
+        """Return the number of the store's last commit; 0 for a store without one."""
+
+    def write_ahead(self, log: StoredLog, history: History) -> None:
+        """From now on write each commit into the log first, and its number into the store with it."""
+
+    def read_changes(self, content: bytes) -> Mapping[QuadTerms, Literal[1, -1]]:
+        """Read the changes of an entry of the log; raises ValueError for content that it cannot have."""
+
+    def flush(self) -> None:
+        """Write all data of the store to the disk."""
 
 
 class WriteRefusedError(RdfliveError, ValueError):

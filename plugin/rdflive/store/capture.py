@@ -14,7 +14,17 @@ from rdflive.errors import RdfliveError, WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
 from rdflive.store.deliveries import Deliveries, Delivering
 from rdflive.store.garbage_collection import MANY, uncollected
-from rdflive.store.listening import NAMED, UNION, Changes, GraphKey, Judge, Listener, QuadTerms
+from rdflive.store.history import History
+from rdflive.store.listening import (
+    NAMED,
+    UNION,
+    Changes,
+    GraphKey,
+    Judge,
+    Listener,
+    QuadTerms,
+    WriteAhead,
+)
 from rdflive.store.states import CHANGING, IDLE, LEFT, OPEN, OWED, TORN, UNREAD, WRITING
 
 __all__ = ["Capture", "KnownWrite", "Write", "thread"]
@@ -111,8 +121,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "deliveries", "judge", "listeners",
-        "lock", "on_batch", "sequence", "state", "users",
+        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "ahead", "deliveries", "history",
+        "judge", "listeners", "lock", "on_batch", "sequence", "state", "users",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -121,6 +131,10 @@ class Capture:
         self.state = IDLE
         self.sequence = 0
         """The number of the last commit that changed something."""
+        self.history: History | None = None
+        """Numbers the commits beyond this process; set by a server."""
+        self.ahead: WriteAhead | None = None
+        """Writes down each commit before it happens; needs `history`."""
         self.listeners: dict[GraphKey, Listener] = {}
         self.judge: Judge | None = None
         """The judge that may refuse a commit, or None."""
@@ -140,9 +154,14 @@ class Capture:
         """A cache of `pending`, cleared by each record."""
 
     @property
+    def number(self) -> int:
+        """The number of the last commit in the history; without one, as in a child process, the sequence."""
+        return self.sequence if self.history is None else self.history.number
+
+    @property
     def idle(self) -> bool:
-        """True if nothing must be recorded: no listener, no judge and no open batch."""
-        return not self.listeners and not self.state & OPEN and self.judge is None
+        """True if nothing must be recorded: no listener, judge or log, and no open batch."""
+        return not (self.listeners or self.state & OPEN or self.judge or self.ahead)
 
     @property
     def is_used(self) -> bool:
@@ -166,8 +185,10 @@ class Capture:
 
     @property
     def asks(self) -> bool:
-        """True if an operation that starts now is a whole commit, which the guards judge first."""
-        return self.judge is not None and self not in thread.batches
+        """True if an operation that starts now is a whole commit, which is foreseen: the guards judge it, and
+        the log has it first.
+        """
+        return (self.judge is not None or self.ahead is not None) and self not in thread.batches
 
     def record(self, sign: Literal[1, -1], s: Term, p: Term, o: Term, graph: GraphKey) -> None:
         """Record one real change, under the lock. Outside any batch it is a commit of its own.
@@ -190,6 +211,8 @@ class Capture:
             return
         # `_commit` inlined for one change, because most commits have one
         self.sequence = sequence = self.sequence + 1
+        if self.history is not None:
+            self.history.commit(sequence)
         listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
             listener.commit(sequence)
@@ -225,13 +248,15 @@ class Capture:
             self not in thread.batches
             and self.on_batch is None
             and self.judge is None
+            and self.ahead is None
             and UNION not in self.listeners
         )
 
     def wanted(self) -> set[Term] | None:
         """Return the predicates of triples that a listener may need; None if it may be any."""
         # checked again, because `may_pass` is read without the lock
-        if self.on_batch is not None or self.judge is not None or UNION in self.listeners:
+        is_all = self.on_batch is not None or self.judge is not None or self.ahead is not None
+        if is_all or UNION in self.listeners:
             return None
         found: set[Term] = set()
         for listener in self.listeners.values():
@@ -252,15 +277,15 @@ class Capture:
     def write(self, write: Write, *, is_single: bool = False) -> None:
         """Make a write, as part of the open batch or as a commit of its own, which guards may refuse.
 
-        A write that `is_single` changes one quad at most: it needs no batch, unless a guard or a listener to
-        the union follows the store.
+        A write that `is_single` changes one quad at most: it needs no batch, unless it must be foreseen, or a
+        listener to the union follows the store.
         """
         batch = thread.batch
         if batch is self or (is_single and batch is None):
             with self.lock:
                 state = self.state
                 is_quick = state == OPEN or (
-                    is_single and not state and self.judge is None and not self.wants_union
+                    is_single and not state and not self.asks and not self.wants_union
                 )
                 if is_quick:
                     self._write(write, False)
@@ -271,8 +296,12 @@ class Capture:
         self.run(self._write, write, self.asks)
 
     def _write(self, write: Write, is_commit: bool) -> None:
-        if is_commit and self.judge is not None:
-            self.judge.permit(write.foresee())
+        if is_commit:
+            changes = write.foresee()
+            if self.judge is not None:
+                self.judge.permit(changes)
+            if self.ahead is not None:
+                self.ahead.append(changes)
         # no `finally`: after an interruption the flag must stay, see `states`
         self.state |= WRITING
         write.apply(is_permitted=is_commit)
@@ -400,6 +429,8 @@ class Capture:
         if not before & OPEN:
             self._owner, self.state = threading.get_ident(), OPEN
             thread.batches.append(self)
+            if self.ahead is not None:
+                self.ahead.begin()
             if self.judge is not None:
                 self.judge.begin()
 
@@ -412,23 +443,28 @@ class Capture:
             self._net.clear()
             self._pending.clear()
         else:
-            refused = None if self.judge is None else self._refused(self.judge)
+            refused = None if self.judge is None else self._refused(self.judge.settle)
+            if self.ahead is not None:
+                refused = self._refused(self.ahead.settle) or refused
             self.state = LEFT | self._later | self.state & ~OPEN
             self.settle()
             if refused is not None:
-                raise refused
+                try:
+                    raise refused
+                finally:
+                    del refused  # its frames refer to the store, which closing must free
 
     def permit_all(self) -> None:
         """Let the judge refuse the open batch, which is the whole commit; the caller undoes it then."""
         if self.judge is not None:
             self.judge.permit(self._net)
 
-    def _refused(self, judge: Judge) -> RdfliveError | None:
-        """Judge the open batch, unless the store must be read again; returns the refusal or None."""
+    def _refused(self, settle: Callable[[Changes], None]) -> RdfliveError | None:
+        """Settle the open batch, unless the store must be read again; returns the refusal or None."""
         if (self.state | self._later) & UNREAD:
             return None
         try:
-            judge.settle(self._net)
+            settle(self._net)
         except RdfliveError as error:
             return error
         return None
@@ -450,6 +486,10 @@ class Capture:
         if found & UNREAD:
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
+            if self.history is not None:
+                self.history.tear(self.sequence)
+            if self.ahead is not None:
+                self.ahead.tear()
             # all views of a store share one `renew`, which is called once
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
@@ -462,6 +502,8 @@ class Capture:
                 self._commit(net)
             elif passed:
                 self.sequence += 1
+                if self.history is not None:
+                    self.history.commit(self.sequence)
             if found & OWED:
                 self.sequence += 1
                 for commit in dict.fromkeys([listener.commit for listener in self.listeners.values()]):
@@ -495,6 +537,8 @@ class Capture:
 
     def _commit(self, net: dict[QuadTerms, Literal[1, -1]]) -> None:
         self.sequence += 1
+        if self.history is not None:
+            self.history.commit(self.sequence)
         touched: dict[int, Listener] = {}  # by identity: one listener may follow several graphs
         listeners = self.listeners
         by_graph: dict[GraphKey, list[tuple[Literal[1, -1], tuple[Term, ...]]]] = {
@@ -555,10 +599,10 @@ class Capture:
         """
         net, self._net = self._net, {}
         self._pending.clear()
-        sequence, later, on_batch = self.sequence, self._later, self.on_batch
+        sequence, later, on_batch, history = self.sequence, self._later, self.on_batch, self.history
         self._later |= TORN
         rehearsed: list[Delivering] = []
-        self.on_batch, self.deliveries.aside = None, rehearsed
+        self.on_batch, self.deliveries.aside, self.history = None, rehearsed, None
         try:
             self.state |= WRITING
             self._commit(net)
@@ -571,7 +615,7 @@ class Capture:
             self._commit(back)
             self.state &= ~WRITING
         finally:
-            self.on_batch, self.deliveries.aside = on_batch, None
+            self.on_batch, self.deliveries.aside, self.history = on_batch, None, history
         self.sequence, self._later = sequence, later
         return rehearsed
 
@@ -591,11 +635,12 @@ class Capture:
     def forget_others(self) -> None:
         """Discard all listeners and queued deliveries, in a child process forked under the lock."""
         self.listeners.clear()
-        self.on_batch = self.judge = None
+        self.on_batch = self.judge = self.history = self.ahead = None
         self.users.clear()
         self.deliveries.free_others()
         self.deliveries = Deliveries(_may_wait)
-        self.state, self._owner = IDLE, 0
+        # the forking thread holds the lock to the end, and deliveries run only without it
+        self.lock, self.state, self._owner = threading.RLock(), IDLE, 0
 
     def free_others(self) -> None:
         """Release the locks and turns of threads that do not exist in a fork, and repair their unfinished

@@ -8,7 +8,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from rdflive.model import Term
 
-__all__ = ["NAMED", "UNION", "Changes", "GraphKey", "Judge", "Listener", "QuadTerms"]
+__all__ = ["NAMED", "UNION", "Changes", "GraphKey", "Judge", "Listener", "QuadTerms", "WriteAhead"]
 
 
 class _Every(Enum):
@@ -96,3 +96,28 @@ class Judge(Protocol):
 
     def renew(self) -> None:
         """Read the store again, because its changes are unknown."""
+
+
+class WriteAhead(Protocol):
+    """Writes down each commit before the store has it. Called under the store's lock.
+
+    Errors of `append` and `settle` are raised to the writer, and the commit does not happen.
+    """
+
+    def begin(self) -> None:
+        """Start a batch, which may be undone."""
+        ...
+
+    def append(self, changes: Changes) -> None:
+        """Write down a whole commit, before its write is applied with the commit's number."""
+        ...
+
+    def settle(self, changes: Changes) -> None:
+        """End a batch with these net changes: write it down and give the store its number, or undo it and
+        raise. A whole commit that has not happened is removed again.
+        """
+        ...
+
+    def tear(self) -> None:
+        """Begin again, because the changes of the store are unknown."""
+        ...

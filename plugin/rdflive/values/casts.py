@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from functools import partial
 from typing import Any, Final
 
@@ -55,7 +55,11 @@ def _to_integer(datatype: str, term: Node) -> Node | None:
     if value is None:
         return None
     # NaN and infinities raise, which is an error
-    lexical = str(math.trunc(value))
+    if isinstance(value, Decimal):  # by way of an int only in quadratic time
+        whole = value.to_integral_value(ROUND_DOWN)
+        lexical = f"{whole or whole.copy_abs():f}"
+    else:
+        lexical = str(math.trunc(value))
     return None if DATATYPES[datatype].read(lexical) is None else typed(lexical, datatype)
 
 

@@ -13,6 +13,8 @@ from decimal import (
     MAX_EMAX,
     MAX_PREC,
     MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
     ROUND_HALF_DOWN,
     ROUND_HALF_EVEN,
     ROUND_HALF_UP,
@@ -59,7 +61,10 @@ EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inval
 """Adds and multiplies decimals without rounding; it must not divide."""
 
 MOST_DIGITS: Final = 4_300
-"""Maximum digits of a number, which is Python's limit for integers as text."""
+"""Maximum digits of an integer or decimal: beyond them a literal has no value, and a computation is an error.
+
+It is Python's limit for integers as text, which it converts in quadratic time.
+"""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -190,28 +195,37 @@ def _alike(value: Any, model: Number) -> Number:
     return Single(value) if type(model) is Single else value
 
 
-def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Number], Number]:
-    """Return a rounding function that keeps the type; NaN and infinities stay unchanged."""
+def _to_whole(
+    rounding: Callable[[float], int], of_decimal: Callable[[Decimal], str]
+) -> Callable[[Number], Number]:
+    """Return a rounding function that keeps the type; NaN and infinities stay unchanged.
+
+    Decimals are rounded as decimals: Python converts long integers in quadratic time.
+    """
 
     def function(value: Number) -> Number:
         if isinstance(value, float):
             # the sign of zero stays: CEIL(-0.5e0) is -0 (XPath Functions 3.1, 4.4)
             whole = float(rounding(value)) if math.isfinite(value) else value
             return _alike(whole or math.copysign(whole, value), value)
-        return Decimal(rounding(value)) if isinstance(value, Decimal) else value
+        return value.to_integral_value(of_decimal(value)) if isinstance(value, Decimal) else value
 
     return function
 
 
-def _half_up(value: Decimal | float) -> int:
+def _half_up(value: Decimal) -> str:
+    return ROUND_HALF_UP if value > 0 else ROUND_HALF_DOWN
+
+
+def _to_nearest(value: float) -> int:
     # exact, because 0.49999999999999994 + 0.5 is 1.0 in floats
-    exact = Decimal.from_float(value) if isinstance(value, float) else value
-    return int(exact.to_integral_value(ROUND_HALF_UP if exact > 0 else ROUND_HALF_DOWN))
+    exact = Decimal.from_float(value)
+    return int(exact.to_integral_value(_half_up(exact)))
 
 
-ceil: Final = _to_whole(math.ceil)
-floor: Final = _to_whole(math.floor)
-round_half_up: Final = _to_whole(_half_up)
+ceil: Final = _to_whole(math.ceil, lambda _: ROUND_CEILING)
+floor: Final = _to_whole(math.floor, lambda _: ROUND_FLOOR)
+round_half_up: Final = _to_whole(_to_nearest, _half_up)
 """Round halves towards positive infinity (fn:round)."""
 
 

@@ -6,6 +6,7 @@ two hooks. They import the other modules on use, so pyoxigraph and oxrdflib need
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rdflive.errors import MissingExtraError
@@ -41,10 +42,15 @@ def rdflive_wrap(store: Any) -> LiveStore | None:
     return LiveStore(store) if isinstance(store, Store) else None
 
 
-def _is_known(store: Any) -> bool:
+def _is_known(store: object) -> bool:
     """Recognize a store by module names, without importing libraries that may be missing."""
+    return _is_known_class(type(store))  # type: ignore[arg-type]  # mypy takes no class for hashable
+
+
+@lru_cache(maxsize=64)
+def _is_known_class(store: type[object]) -> bool:
     modules = ("oxrdflib", "pyoxigraph", "rdflive_stores.oxigraph")
-    return any(kind.__module__.startswith(modules) for kind in type(store).__mro__)
+    return any(kind.__module__.startswith(modules) for kind in store.__mro__)
 
 
 def __getattr__(name: str) -> Any:

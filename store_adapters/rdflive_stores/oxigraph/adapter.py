@@ -14,7 +14,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
-from rdflive.store import UNION, Adapter, Changes, GraphKey, QuadTerms, Transaction
+from rdflive.store import UNION, Adapter, Changes, GraphKey, History, QuadTerms, StoredLog, Transaction
 from rdflive.store.rdflib_graphs import (
     ADAPTER,
     adapter_of,
@@ -30,6 +30,7 @@ from rdflive.store.rdflib_graphs import (
     reduce_as,
 )
 from rdflive_stores.oxigraph.kept import has_kept
+from rdflive_stores.oxigraph.numbered import kept_number, read_changes
 from rdflive_stores.oxigraph.store import LiveStore
 from rdflive_stores.oxigraph.terms import is_possible, to_native, to_parts, to_rdflib, to_value
 
@@ -170,7 +171,25 @@ class LiveStoreAdapter:
 
     def stay(self) -> None:
         """Discard the recorded changes of the batch, on disk too."""
-        self._open().undoing.stay()
+        live = self._open()
+        if live.numbered is None:  # else it does so with the number of the commit
+            live.undoing.stay()
+
+    def kept_number(self) -> int:
+        """Return the number of the store's last commit; 0 for a store without one."""
+        return kept_number(self._open().native)
+
+    def write_ahead(self, log: StoredLog, history: History) -> None:
+        """Write each commit into a log first, and its number into the store with it."""
+        self._open().write_ahead(log, history)
+
+    def read_changes(self, content: bytes) -> Changes:
+        """Read the changes of an entry of the log."""
+        return read_changes(content)
+
+    def flush(self) -> None:
+        """Write all data of the store to the disk."""
+        self._open().native.flush()
 
     def detach(self) -> None:
         """Release the stand-in. Without listeners it passes all operations on."""
@@ -266,7 +285,10 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
 
     def release(self) -> None:
         """Release the native store, so that closing a store on disk unlocks its directory."""
+        live = self._live
         self._unhook()
+        if live is not None:  # the log refers to the native store
+            live.numbered = self.capture.history = self.capture.ahead = None
         self._live = self._inner = None
 
 

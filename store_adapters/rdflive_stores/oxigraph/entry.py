@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode, Quad, Store
 
 from rdflive.store import QuadTerms, Transaction, WriteRefusedError
 from rdflive_stores.oxigraph.foresight import Foreseen, foresee
+from rdflive_stores.oxigraph.ground import net_of_ground
 from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
@@ -26,9 +27,18 @@ class EntryRequest:
     """
 
     def __init__(self, transaction: Transaction, prefixes: dict[str, str] | None) -> None:
-        self._signs = {_quad(change): sign for change, sign in transaction.changes.items()}
         self._transaction = transaction
-        self._request = Request(transaction.updates, prefixes=prefixes)
+        updates = transaction.updates
+        data = None if transaction.changes or not updates else net_of_ground(updates, prefixes)
+        if data is None:
+            self._signs = {_quad(change): sign for change, sign in transaction.changes.items()}
+            self._request = Request(updates, prefixes=prefixes)
+            return
+        # updates of data are changes: they need no SPARQL parser and no comparison
+        for name in {quad.graph_name for quad in data}:
+            refuse_kept(name)
+        self._signs = data
+        self._request = Request(())
 
     def touched(self) -> Iterator[Pattern]:
         """List patterns that cover the quads that can change."""
@@ -39,7 +49,7 @@ class EntryRequest:
 
     @property
     def is_exact(self) -> bool:
-        """True if the entry has no updates, so that `changed` returns its exact changes."""
+        """True if the entry has no updates but those of data, so that `changed` returns its exact changes."""
         return not self._request.updates
 
     def changed(self, native: Store) -> tuple[list[Quad], list[Quad]]:

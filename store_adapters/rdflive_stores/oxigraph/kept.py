@@ -20,11 +20,14 @@ from rdflive.store import WriteRefusedError
 from rdflive_stores.oxigraph.update import Request
 
 __all__ = [
-    "KEPT", "KeptQuads", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
+    "KEPT", "MARK", "KeptQuads", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
 ]  # fmt: skip
 
 KEPT: Final = NamedNode("urn:x-rdflive:kept")
 """The name of the reserved graph."""
+
+MARK: Final = NamedNode("urn:x-rdflive:commit")
+"""The subject of the number of the last commit, which is no text of a feed."""
 
 _NAME: Final = "urn:x-rdflive:name:"
 _KEY: Final = "urn:x-rdflive:key:"
@@ -110,6 +113,8 @@ def _by_place(quads: Iterable[Any]) -> _Places:
     """Group the quads by name and key; raises WriteRefusedError if two have the highest number."""
     places: _Places = {}
     for quad in quads:
+        if quad.subject == MARK:
+            continue
         places.setdefault(_place(quad), []).append(quad)
     for (name, key), found in places.items():
         if len(found) > 1:

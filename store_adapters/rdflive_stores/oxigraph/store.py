@@ -15,7 +15,17 @@ from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Changes, Transaction
+from rdflive.store import (
+    OPEN,
+    UNION,
+    WRITING,
+    Adapter,
+    Capture,
+    Changes,
+    History,
+    StoredLog,
+    Transaction,
+)
 from rdflive.store.capture import thread
 from rdflive_stores.oxigraph.bulk import Changing, Source, content, load_unseen, parsed
 from rdflive_stores.oxigraph.changes import matching, record
@@ -23,6 +33,7 @@ from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, foresee
 from rdflive_stores.oxigraph.ground import read_ground
 from rdflive_stores.oxigraph.kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph.numbered import CommitNumbers
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.undoing import Undoing, undo_what_was_left
@@ -78,7 +89,7 @@ class LiveStore:
     (1, 0)
     """
 
-    __slots__ = ("__weakref__", "adapter", "capture", "held", "native", "undoing")
+    __slots__ = ("__weakref__", "adapter", "capture", "held", "native", "numbered", "undoing")
 
     def __init__(self, native: Store | None = None, capture: Capture | None = None) -> None:
         if native is not None and not isinstance(native, Store):
@@ -88,6 +99,7 @@ class LiveStore:
         self.adapter: Adapter | None = None
         self.held = KeptQuads()
         self.undoing = Undoing(self.native)
+        self.numbered: CommitNumbers | None = None
         undo_what_was_left(self.native)
 
     backup = Native()
@@ -103,7 +115,7 @@ class LiveStore:
     def add_graph(self, /, graph_name: GraphName) -> None:
         """Add a named graph without quads."""
         refuse_kept(graph_name)
-        if self.capture.judge is None:
+        if self.numbered is None and self.capture.judge is None:
             self.native.add_graph(graph_name)
         else:  # a refused batch undoes it
             self._compare(list, partial(self.native.add_graph, graph_name), lambda _: self._with(graph_name))
@@ -116,7 +128,9 @@ class LiveStore:
         """Add a quad."""
         capture, batch = self.capture, thread.batch
         elsewhere = batch is not None and batch is not capture
-        alone = (capture.listeners or capture.judge is not None) and not capture.wants_union
+        alone = (capture.listeners or capture.judge is not None) and not (
+            capture.wants_union or self.numbered is not None
+        )
         if elsewhere or not alone or not isinstance(quad, Quad):
             self._write_one(1, quad)
             return
@@ -206,6 +220,12 @@ class LiveStore:
             native.update(update, **options)
         else:
             execute(native, request.texts, hide_kept=hide_kept, **request.options)
+
+    def write_ahead(self, log: StoredLog, history: History) -> None:
+        """Write each commit into a log first, and its number into the store with it (see `DurableStore`)."""
+        capture = self.capture
+        self.numbered = CommitNumbers(self.native, self.undoing, self.undo, log, history)
+        capture.history, capture.ahead = history, self.numbered
 
     def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:
         """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""

@@ -101,10 +101,11 @@ class Undoing:
         _undo(self._native, went, came, self._graphs, self._notes)
         self.begin()
 
-    def stay(self) -> None:
-        """Remove the notes: the batch is complete."""
-        if self._notes:
-            _change(self._native, [], self._notes, [])
+    def stay(self, *, went: Iterable[Quad] = (), came: Iterable[Quad] = ()) -> None:
+        """Remove the notes: the batch is complete. Quads of the reserved graph may go and come with them."""
+        went, came = [*self._notes, *went], [*came]
+        if went or came:
+            _change(self._native, [], went, came)
         self.begin()
 
 

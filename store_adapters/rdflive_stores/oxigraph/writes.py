@@ -20,6 +20,7 @@ from rdflive_stores.oxigraph.changes import canonical_quad, compare, record, uni
 from rdflive_stores.oxigraph.entry import EntryRequest
 from rdflive_stores.oxigraph.foresight import Foreseen, turn_unspelled
 from rdflive_stores.oxigraph.kept import KeptQuads
+from rdflive_stores.oxigraph.numbered import CommitNumbers
 from rdflive_stores.oxigraph.request import execute
 from rdflive_stores.oxigraph.terms import canonical
 from rdflive_stores.oxigraph.undoing import Undoing
@@ -36,6 +37,7 @@ class LiveNative(Protocol):
     capture: Capture
     held: KeptQuads
     undoing: Undoing
+    numbered: CommitNumbers | None
 
 
 class NativeWrite(ABC):
@@ -58,8 +60,11 @@ class NativeWrite(ABC):
         """Return the changes that the operation will make; None if the store must refuse its arguments."""
 
     def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
-        """Delete and insert quads in one transaction; `came` may include notes."""
-        execute(self.live.native, foreseen.graphs, went, came)
+        """Delete and insert quads in one transaction; `came` may include notes and the commit's number."""
+        if went or foreseen.graphs:
+            execute(self.live.native, foreseen.graphs, went, came)
+        else:  # not in bulk, because a part may remain if the program ends in the middle
+            self.live.native.extend(came)
 
     def kept(self) -> tuple[list[Quad], list[Quad]]:
         """Return the quads of the reserved graph to delete and to insert."""
@@ -81,14 +86,17 @@ class NativeWrite(ABC):
         """Change the store in the cheapest way, and record each real change."""
         live, foreseen = self.live, self._foreseen
         native, capture = live.native, live.capture
-        if foreseen is None and capture.judge is not None:
+        if foreseen is None and (capture.judge is not None or live.numbered is not None):
             foreseen = self._found()
         if foreseen is None:
             self.follow()
             return
         went, came, dropped, made = foreseen
         try:
-            notes = [] if is_permitted else live.undoing.note(went, came, dropped, made, *self.kept())
+            if not is_permitted:
+                notes = live.undoing.note(went, came, dropped, made, *self.kept())
+            else:
+                notes = [] if live.numbered is None else live.numbered.marks()
             self.make(foreseen, went, [*came, *notes])
             turn_unspelled(native, dropped, made)
         finally:  # the write is atomic, so after an error one quad shows if it was done
@@ -184,13 +192,6 @@ class ManyQuads(NativeWrite):
         return Foreseen(
             [quad for quad in went if quad in native], [quad for quad in came if quad not in native], [], []
         )
-
-    def make(self, foreseen: Foreseen, went: list[Quad], came: list[Quad]) -> None:
-        """Write the quads with the notes, if any."""
-        if went:
-            super().make(foreseen, went, came)
-        else:  # not in bulk, because a part may remain if the program ends in the middle
-            self.live.native.extend(came)
 
 
 class Compared(NativeWrite):

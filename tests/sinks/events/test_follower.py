@@ -112,3 +112,106 @@ def test_the_end_waits_for_no_turn() -> None:
         assert not asked
 
     asyncio.run(run())
+
+
+class Pipe:
+    """An outlet that notes what it sends, and may be full."""
+
+    def __init__(self) -> None:
+        self.is_free = True
+        self.sent: list[bytes] = []
+
+    def write(self, chunk: bytes) -> None:
+        self.sent.append(chunk)
+
+
+def piped() -> tuple[EventLog, Follower, list[Callable[[], None]], Pipe]:
+    """Give a follower with an outlet, and what `begun` gives."""
+    log, follower, asked = begun()
+    follower.outlet = pipe = Pipe()
+    return log, follower, asked, pipe
+
+
+def test_client_that_keeps_up_gets_events_without_its_task() -> None:
+    """Two clients are sent the same bytes while their tasks wait; a full pipe leaves it to the task."""
+
+    async def run() -> None:
+        log, follower, asked, pipe = piped()
+        events = list[None]()
+        follower.on_event = lambda: events.append(None)
+        other = Follower(log, asked.append)
+        other.outlet = second = Pipe()
+        tasks = []
+        for each in (follower, other):
+            assert (await each.take(9.0)).kind == "initial"  # type: ignore[union-attr]
+            tasks.append(await taking(each))
+        publish(log, 2)
+        for each in (follower, other):
+            each.wake()
+            each.wake()  # there is nothing more to send
+        assert len(pipe.sent) == len(second.sent) == 1
+        assert pipe.sent[0] is second.sent[0], "it is written once for all"
+        size, _, text = pipe.sent[0].partition(b"\r\n")
+        assert text[int(size, 16) :] == b"\r\n"
+        assert b'"sequence": 2' in text
+        assert not any(task.done() for task in tasks)
+        assert len(events) == 1
+        pipe.is_free = False
+        publish(log, 3)
+        follower.wake()
+        assert (await tasks[0]).sequence == 3
+        publish(log, 4)
+        follower.wake()  # no task waits, and earlier events may be under way
+        assert len(pipe.sent) == 1
+        for each in (follower, other):
+            each.stop()
+        assert await tasks[1] is None
+
+    asyncio.run(run())
+
+
+def test_long_events_answers_and_the_end_go_through_the_task() -> None:
+    """A long event is not sent at once; after `resync` the answer follows; the end ends the task."""
+
+    async def run() -> None:
+        log, follower, _, pipe = piped()
+        await follower.take(9.0)
+        task = await taking(follower)
+        publish(log, 2, value="x" * 70_000)
+        follower.wake()
+        event = await task
+        assert (event.sequence, event.chunk, pipe.sent) == (2, None, [])
+        task = await taking(follower)
+        publish(log, 3, initial=True)  # the earlier places are gone
+        follower.wake()
+        assert b"event: resync" in pipe.sent.pop()
+        assert (await task).kind == "initial"
+        task = await taking(follower)
+        log.end({"detail": "over"})
+        follower.wake()
+        assert (await task).kind == "end"
+        assert follower.is_over
+        assert not pipe.sent
+
+    asyncio.run(run())
+
+
+def test_silence_counts_from_the_last_event() -> None:
+    """An event that went to the outlet puts off the heartbeat."""
+
+    async def run() -> None:
+        log, follower, _, pipe = piped()
+        await follower.take(9.0)
+        task = await taking(follower)
+        loop = asyncio.get_running_loop()
+        publish(log, 2)
+        follower.wake()
+        assert len(pipe.sent) == 1
+        follower._end_silence(loop, 9.0)  # as the timer does
+        await asyncio.sleep(0)
+        assert not task.done()
+        follower._end_silence(loop, 0.0)
+        assert await task is None
+        follower.stop()
+
+    asyncio.run(run())

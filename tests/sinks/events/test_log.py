@@ -91,7 +91,7 @@ RESYNC = [("resync", ""), ("initial", "8")]
 
 
 @pytest.mark.parametrize(
-    ("seen", "sent"), [(4, []), (6, [("update", "8")]), (8, []), (5, RESYNC), (9, RESYNC), (3, RESYNC)]
+    ("seen", "sent"), [(4, []), (6, [("update", "8")]), (8, []), (5, []), (9, RESYNC), (3, RESYNC)]
 )
 def test_events_resume_behind_the_last_one(seen: int, sent: list[tuple[str, str]]) -> None:
     """What followed the last event is sent as one, or nothing where that changed nothing."""

@@ -198,6 +198,7 @@ def _replaced(meter: Meter, compiled: Any, characters: str, pieces: list[str | i
     """Yield the pieces of the result, each counted before the next is made."""
     at = 0
     for match in compiled.finditer(characters):
+        meter.look()  # each match may read the rest of the text, as `a*b|a` does
         begin, end = match.span()
         meter.make(begin - at)
         yield characters[at:begin]

@@ -96,7 +96,7 @@ class GraphWriter:
             )
         except ValidationError as error:
             raise Refused(error) from None
-        return int(adapter.capture.sequence)
+        return int(adapter.capture.number)
 
     def _keys(self, adapter: Any) -> tuple[Any, Any]:
         """Return the store's names of the graph, None for the dataset, and of the default graph."""

@@ -103,11 +103,16 @@ class Children:
         self._maker: Maker = (
             MemoryForks(dataset, limits) if checkpoints is None else DiskForks(checkpoints, limits)
         )
+        self.are_copies = checkpoints is None
+        """True if children have a copy of this process's memory."""
         self._threads = ThreadPoolExecutor(_STARTING, "rdflive-children")
         self._processes: set[Process] = set()
         self._running: Counter[str] = Counter()
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._all = asyncio.Semaphore(max(_TOTAL, limits.queries))
+
+    def __len__(self) -> int:
+        return len(self._processes)
 
     def close(self) -> None:
         """End all children."""
@@ -136,8 +141,9 @@ class Children:
             if not self._running[client]:
                 del self._running[client]
 
-    async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> None:
-        """Try work in a child before this process does it; raise `Problem` if that fails.
+    async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> bytes:
+        """Try work in a child before this process does it, and return its answer; raise `Problem` if that
+        fails.
 
         Changes of the child (`writes`) stay invisible. The time limit counts from the start of the child.
         """
@@ -150,6 +156,7 @@ class Children:
                 async with asyncio.timeout(self.limits.query_seconds):
                     async with self._child(work, writes=writes) as child:
                         await child.begin()
+                        return b"".join([piece async for piece in child.pieces()])
             except (TimeoutError, EOFError, ConnectionError) as error:
                 raise self.exceeded(error, what) from error
 

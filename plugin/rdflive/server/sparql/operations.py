@@ -9,10 +9,11 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
 
+from starlette.datastructures import URL
 from starlette.requests import Request
 
+from rdflive.server.bodies import read_body
 from rdflive.server.failures import Problem
-from rdflive.server.settings import read_body
 
 __all__ = ["ABSOLUTE", "ProtocolOperation", "media_type", "read_fields", "read_query", "read_update"]
 
@@ -51,7 +52,11 @@ async def read_query(request: Request) -> ProtocolOperation | None:
 
 async def read_update(request: Request) -> tuple[ProtocolOperation, bool]:
     """Return the update of a request, and True for a preview; raise `Problem` 400, 413 or 415."""
-    parts = request.url.query.split("&")
+    parameters: str = request.scope["query_string"].decode()
+    if not parameters:
+        fields = await read_fields(request, "application/sparql-update", "update", "")
+        return _operation(request, fields, "update", "using-graph-uri", "using-named-graph-uri"), False
+    parts = parameters.split("&")
     # `preview` alone has no value, unlike all other parameters
     previews = [part.partition("=")[2] for part in parts if part.partition("=")[0] == "preview"]
     if previews not in ([], [""], ["true"]):
@@ -118,10 +123,22 @@ def _operation(request: Request, fields: Fields, name: str, default: str, named:
         raise Problem(
             400, f"the {name} is empty" if not texts[0].strip() else f"the {name} has a NUL character"
         )
-    address = str(request.url.replace(query="", fragment=""))
+    return ProtocolOperation(texts[0], _graphs(fields, default), _graphs(fields, named), _base(request))
+
+
+def _base(request: Request) -> str:
+    """Return the URL of a request without its parameters; empty if it is no IRI."""
+    scope = request.scope
+    return _address(scope["scheme"], request.headers.get("host"), scope.get("server"), scope["path"])
+
+
+@lru_cache(maxsize=64)  # most requests have the same; the heads of requests bound its length
+def _address(scheme: str, host: str | None, server: tuple[str, int | None] | None, path: str) -> str:
+    headers = [] if host is None else [(b"host", host.encode("latin-1"))]
+    scope = {"type": "http", "scheme": scheme, "server": server, "path": path, "headers": headers}
+    address = str(URL(scope=scope))
     # it contains the client's Host, which may be invalid
-    base = address if ABSOLUTE.fullmatch(address) else ""
-    return ProtocolOperation(texts[0], _graphs(fields, default), _graphs(fields, named), base)
+    return address if ABSOLUTE.fullmatch(address) else ""
 
 
 def _graphs(fields: Fields, name: str) -> tuple[str, ...]:

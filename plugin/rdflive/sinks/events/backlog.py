@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -27,11 +27,15 @@ class _Entry:
     """The place before the change."""
     first: int
     """The sequence of the first commit in the change."""
+    end: int
+    """The place after the change."""
     net: Weights
 
 
 class Backlog:
     """The changes after each place, in order; a place is the sequence of the commit that led there.
+
+    A reader may also be at a commit between two places, which has not changed the answer.
 
     The backlog keeps at least the last `history` places, with about `rows` solutions together. It keeps older
     places only while a client is at one of them.
@@ -48,34 +52,48 @@ class Backlog:
         self._history = history
         self._most = rows
         self._entries: list[_Entry] = []
+        self.oldest = 0
+        """The first place in the backlog."""
         self.last = 0
         """The place after all changes."""
         self.rows = 0
         """Number of solutions in all changes."""
-
-    @property
-    def oldest(self) -> int:
-        """The first place in the backlog."""
-        return self._entries[0].start if self._entries else self.last
 
     def __len__(self) -> int:
         """Return the number of places that a reader may come back to."""
         return len(self._entries)
 
     def __contains__(self, place: int) -> bool:
-        index = self._index(place)
-        return place == self.last or (index < len(self._entries) and self._entries[index].start == place)
+        entry = self._after(place)
+        # not between the commits of a merged change
+        return place >= self.oldest and (entry is None or place == entry.start or place < entry.first)
 
     def begin(self, place: int) -> None:
         """Discard all changes and start at a place."""
         self._entries.clear()
-        self.rows, self.last = 0, place
+        self.rows, self.oldest, self.last = 0, place, place
 
     def append(self, first: int, place: int, net: Weights) -> None:
         """Add the change of the commits from `first` up to a new place."""
-        self._entries.append(_Entry(self.last, first, net))
+        self._entries.append(_Entry(self.last, first, place, net))
         self.rows += len(net)
         self.last = place
+
+    def prepend(self, place: int, changes: Iterable[tuple[int, Weights]]) -> None:
+        """Put older commits in front, with the net change of each: all that changed something after a place.
+
+        >>> backlog = Backlog(history=10, rows=100)
+        >>> backlog.begin(4)
+        >>> backlog.prepend(1, [(3, {"a": -1})])
+        >>> backlog.behind(2), 1 in backlog, 0 in backlog
+        ((3, {'a': -1}), True, False)
+        """
+        older: list[_Entry] = []
+        for number, net in changes:
+            older.append(_Entry(older[-1].end if older else place, number, number, net))
+            self.rows += len(net)
+        self._entries[:0] = older
+        self.oldest = place
 
     def behind(self, place: int) -> tuple[int, Weights] | None:
         """Return the first commit after a place in the backlog and the sum of the changes, or None."""
@@ -104,6 +122,7 @@ class Backlog:
             if self.rows > enough:
                 self._compact(len(self._entries), places)
             self._drop(enough, self.last)
+        self.oldest = max(self.oldest, self._entries[0].start if self._entries else self.last)
 
     def _has_many_places(self) -> bool:
         return len(self._entries) > self._history + max(_SLACK, self._history // _SLACK)
@@ -112,14 +131,14 @@ class Backlog:
         """Drop the oldest changes before a place, except the newest one, until `rows` solutions are left."""
         count = 0
         # the newest stays: readers that are up to date need it
-        while count < len(self._entries) - 1 and self._entries[count].start < before and self.rows > rows:
+        while count < len(self._entries) - 1 and self._entries[count].end <= before and self.rows > rows:
             self.rows -= len(self._entries[count].net)
             count += 1
         del self._entries[:count]
 
     def _compact(self, count: int, places: Collection[int]) -> None:
         """Merge the oldest changes between clients' places; drop those before all places."""
-        kept = set(places)
+        kept = {entry.start for entry in map(self._after, places) if entry is not None}
         merged: list[list[_Entry]] = []
         for entry in self._entries[:count]:
             if entry.start in kept:
@@ -130,18 +149,23 @@ class Backlog:
         self.rows = sum(len(entry.net) for entry in self._entries)
 
     def _index(self, place: int) -> int:
-        """Return the number of changes before a place."""
-        return bisect_left(self._entries, place, key=_start)
+        """Return the number of changes up to a place."""
+        return bisect_right(self._entries, place, key=_end)
+
+    def _after(self, place: int) -> _Entry | None:
+        """Return the first change after a place."""
+        index = self._index(place)
+        return self._entries[index] if index < len(self._entries) else None
 
 
-def _start(entry: _Entry) -> int:
-    return entry.start
+def _end(entry: _Entry) -> int:
+    return entry.end
 
 
 def _sum(entries: list[_Entry]) -> _Entry:
     if len(entries) == 1:
         return entries[0]
-    return _Entry(entries[0].start, entries[0].first, _net(entry.net for entry in entries))
+    return _Entry(entries[0].start, entries[0].first, entries[-1].end, _net(entry.net for entry in entries))
 
 
 def _net(weights: Iterable[Mapping[str, int]]) -> Weights:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["Kind", "ServedEvent", "heartbeat"]
+__all__ = ["LONGEST_PIECE", "Kind", "ServedEvent", "heartbeat"]
 
 Kind: TypeAlias = Literal["initial", "update", "resync", "end"]
 
+LONGEST_PIECE: Final = 1 << 16
+"""Bytes of events that are sent at once."""
 _PIECE: Final = 1000
 """Solutions in one piece of text."""
 
@@ -53,6 +55,13 @@ class ServedEvent:
         if self.changed is not None:
             yield from _listed('], "changed": [', self.changed)
         yield b"]}\n\n"
+
+    @cached_property
+    def chunk(self) -> bytes | None:
+        """The text of a short event as a chunk of HTTP/1.1, one for all clients; None for a long event."""
+        if self.rows > _PIECE or len(self._whole) > LONGEST_PIECE:
+            return None
+        return b"%x\r\n%b\r\n" % (len(self._whole), self._whole)
 
     @cached_property
     def _whole(self) -> bytes:

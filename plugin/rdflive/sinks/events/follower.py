@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, Protocol
 
 from rdflive.sinks.events.event import ServedEvent
 from rdflive.sinks.events.log import EventLog
 
-__all__ = ["DeliveryPace", "Follower", "Followers"]
+__all__ = ["DeliveryPace", "Follower", "Followers", "Outlet"]
 
 _SHARE: Final = 0.25
 """The share of the event loop's time that notifying clients may take."""
@@ -28,12 +29,30 @@ class DeliveryPace:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._asked: dict[Callable[[], None], None] = {}
+        self._coming: deque[Callable[[], None]] = deque()
+        """Requests of other threads that the loop has not seen."""
+        self._is_called = False
+        """True while a call of the loop for them is under way."""
         self._is_planned = False
         self._free_at = 0.0
 
     def ask(self, wake: Callable[[], None]) -> None:
         """Call a function once in the next round; must run in the thread of the loop."""
         self._asked[wake] = None
+        self._plan()
+
+    def ask_from_thread(self, wake: Callable[[], None]) -> None:
+        """Do as `ask` in any thread; one call of the loop serves all requests until it runs."""
+        self._coming.append(wake)
+        # after the append: the loop resets this before it looks at the requests
+        if not self._is_called:
+            self._is_called = True
+            self._loop.call_soon_threadsafe(self._accept)
+
+    def _accept(self) -> None:
+        self._is_called = False
+        while self._coming:
+            self._asked[self._coming.popleft()] = None
         self._plan()
 
     def _plan(self) -> None:
@@ -57,24 +76,53 @@ class DeliveryPace:
         self._plan()
 
 
+class Outlet(Protocol):
+    """A connection that takes bytes at once while its client keeps up."""
+
+    @property
+    def is_free(self) -> bool:
+        """True if `write` need not wait for the client."""
+        ...
+
+    def write(self, chunk: bytes) -> None:
+        """Send a chunk of HTTP/1.1."""
+        ...
+
+
 class Follower:
     """Waits for the next event of a log after the event `last`, without a thread.
 
     A follower takes changes only when `DeliveryPace` wakes it. So clients that are busy at different times
-    reach the same places of the log, and share the merged events.
+    reach the same places of the log, and share the merged events. While a client keeps up, its events go to
+    its `outlet` without waking a task; `take` returns the others.
     """
 
-    __slots__ = ("_ask", "_log", "_waiting", "cut", "reader")
+    __slots__ = (
+        "_ask", "_log", "_sent_at", "_taken", "_timer", "_waiting", "cut", "on_event", "outlet", "reader",
+    )  # fmt: skip
 
     def __init__(
-        self, log: EventLog, ask: Callable[[Callable[[], None]], object], last: str | None = None
+        self,
+        log: EventLog,
+        ask: Callable[[Callable[[], None]], object],
+        last: str | None = None,
+        *,
+        reached: int = 0,
     ) -> None:
         self.cut: Callable[[], object] = self.stop
         """Ends the client's connection at once, also while the client reads nothing."""
         self._log = log
         self._ask = ask
+        self.outlet: Outlet | None = None
+        self.on_event: Callable[[], object] | None = None
+        """Called for each event that goes to the outlet."""
         self._waiting: asyncio.Future[None] | None = None
-        self.reader = log.join(last)
+        self._taken: ServedEvent | None = None
+        """An event that the outlet cannot send."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._sent_at = 0.0
+        """When an event went to the outlet, in seconds of the loop."""
+        self.reader = log.join(last, reached=reached)
 
     @property
     def is_over(self) -> bool:
@@ -93,19 +141,47 @@ class Follower:
             self._ask(self.wake)
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        timer = loop.call_later(timeout, self._go_on)
+        self._timer = loop.call_later(timeout, self._end_silence, loop, timeout)
         try:
             await self._waiting
         finally:
-            timer.cancel()
-            self._waiting = None
+            self._timer.cancel()
+            self._waiting = self._timer = None
+        event, self._taken = self._taken, None
         # None also if the changes cancelled out
-        return self.reader.take_now()
+        return self.reader.take_now() if event is None else event
+
+    def _end_silence(self, loop: asyncio.AbstractEventLoop, timeout: float) -> None:
+        """Continue after `timeout` seconds without an event."""
+        rest = self._sent_at + timeout - loop.time()
+        if rest > 0:
+            self._timer = loop.call_later(rest, self._end_silence, loop, timeout)
+        else:
+            self._go_on()
 
     def wake(self) -> None:
-        """Continue if there is an event to take; must run in the thread of the loop."""
-        if self.is_over or self.reader.is_behind or self._log.has_ended:
+        """Send the next event or continue, if there is one; must run in the thread of the loop."""
+        if self.is_over or self._log.has_ended or (self.reader.is_behind and not self._send()):
             self._go_on()
+
+    def _send(self) -> bool:
+        """Send the next event to the outlet; return False if `take` must return."""
+        outlet, waiting = self.outlet, self._waiting
+        # a client that still receives earlier events must not get this one between them
+        if outlet is None or waiting is None or waiting.done() or not outlet.is_free:
+            return False
+        event = self.reader.take_now()
+        if event is None:
+            return False
+        if event.chunk is None:
+            self._taken = event
+            return False
+        outlet.write(event.chunk)
+        self._sent_at = waiting.get_loop().time()
+        if self.on_event is not None:
+            self.on_event()
+        # after `resync` the answer follows at once
+        return bool(self.reader.epoch) and not self.is_over
 
     def stop(self) -> None:
         """Leave the log; a waiting `take` returns None."""
@@ -133,10 +209,16 @@ class Followers:
     def __len__(self) -> int:
         return len(self._followers)
 
+    def behind(self) -> list[int]:
+        """Return how many commits each client is behind the log; safe in any thread."""
+        last = self._log.sequence
+        # those without an answer wait for the first one, which has no number of commits
+        return [max(0, last - each.reader.place) for each in self._followers.copy() if each.reader.epoch]
+
     @contextmanager
-    def follow(self, last: str | None = None) -> Iterator[Follower]:
-        """Follow the log from the event `last` on, inside the block."""
-        follower = Follower(self._log, self._pace.ask, last)
+    def follow(self, last: str | None = None, *, reached: int = 0) -> Iterator[Follower]:
+        """Follow the log from the event `last` on, inside the block; `reached` as in `EventLog.join`."""
+        follower = Follower(self._log, self._pace.ask, last, reached=reached)
         self._followers.add(follower)
         try:
             yield follower
@@ -157,7 +239,7 @@ class Followers:
                 self._loop.call_soon_threadsafe(self._wake)
             elif not self._is_asked:  # one call covers all commits up to the next round
                 self._is_asked = True
-                self._loop.call_soon_threadsafe(self._pace.ask, self._wake)
+                self._pace.ask_from_thread(self._wake)
 
     def _wake(self) -> None:
         self._is_asked = False

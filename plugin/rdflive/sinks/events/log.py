@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
@@ -16,10 +16,27 @@ from rdflive.sinks.events.backlog import Backlog, Weights
 from rdflive.sinks.events.event import ServedEvent
 from rdflive.sinks.ndjson import TRIPLE, pair_text, solution_text
 
-__all__ = ["EventLog", "EventLogReader"]
+__all__ = ["EventLog", "EventLogReader", "Numbers", "weights_of"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
 _RESYNC: Final = ServedEvent("resync", about='"reason": "the changes after the last event id are gone"')
+
+
+class Numbers(Protocol):
+    """The ids of a history, which other logs share."""
+
+    number: int
+    """The number of the last commit."""
+    epoch: str
+    """The name of its history."""
+
+    def number_of(self, sequence: int, /) -> int:
+        """Return the number of the last commit up to a sequence."""
+        ...
+
+    def epoch_of(self, sequence: int, /) -> str:
+        """Return the name of the history of that commit."""
+        ...
 
 
 class EventLog:
@@ -31,11 +48,17 @@ class EventLog:
     or as many as the answer if it is larger; readers behind them receive the current answer.
 
     The id of an event is `sequence-epoch`. The epoch is a random token for the initial delta that the
-    event builds on, so that ids of earlier runs are never valid.
+    event builds on, so that ids of earlier runs are never valid. With `numbers` the ids are those of a
+    history, until a second initial delta: then the answer may have changed by more than its commits.
     """
 
     def __init__(
-        self, *, history: int = 1000, rows: int = 100_000, about: Mapping[str, Any] | None = None
+        self,
+        *,
+        history: int = 1000,
+        rows: int = 100_000,
+        about: Mapping[str, Any] | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self._backlog = Backlog(history=history, rows=rows)
         self._about = dict(about or {})
@@ -49,6 +72,7 @@ class EventLog:
         self.names: tuple[str, ...] = ()
         """The variables of its solutions; the parts of a triple for CONSTRUCT."""
         self._epoch = ""
+        self._numbers = numbers
         self._readers: set[EventLogReader] = set()
         self._merged: dict[int, ServedEvent | None] = {}
         self._full: ServedEvent | None = None
@@ -59,6 +83,11 @@ class EventLog:
     def id(self) -> str:
         """The id of the last event; empty before the initial one."""
         return f"{self.sequence}-{self._epoch}" if self._epoch else ""
+
+    @property
+    def epoch(self) -> str:
+        """The token in the ids of events; empty before the initial delta."""
+        return self._epoch
 
     @property
     def sequence(self) -> int:
@@ -85,20 +114,30 @@ class EventLog:
                 "late clients receive the current answer, so the sink needs the initial delta: "
                 "subscribe without initial=False and without resume"
             )
-        net: Weights = {}
-        native = delta.native.unpaired
-        for sign, solutions in ((1, native.added), (-1, native.removed)):
-            for text in map(solution_text, solutions):
-                net[text] = net.get(text, 0) + sign
+        net = weights_of(delta)
         # the JSON is built outside the lock, which readers take in the event loop
         with self._lock:
             if delta.initial:
                 self._begin(delta)
             self._take(net)
-            if not delta.initial:
-                self._backlog.append(delta.first_sequence, delta.sequence, net)
+            if self._numbers is not None and self._numbers.epoch_of(delta.sequence) != self._epoch:
+                self._epoch = self._numbers.epoch_of(delta.sequence)
+                self._backlog.begin(self._place(delta.sequence))
+            elif not delta.initial:
+                self._backlog.append(self._place(delta.first_sequence), self._place(delta.sequence), net)
                 self._trim()
             # the cached events lead to the place before
+            self._merged.clear()
+            self._full = None
+        self._notify()
+
+    def renumber(self) -> None:
+        """Give the present answer an id of another history, after all its deltas; readers get `resync`."""
+        with self._lock:
+            if self._numbers is None or not self._epoch or self._epoch == self._numbers.epoch:
+                return
+            self._epoch = self._numbers.epoch
+            self._backlog.begin(self._numbers.number)
             self._merged.clear()
             self._full = None
         self._notify()
@@ -108,8 +147,31 @@ class EventLog:
             places = {reader.place for reader in self._readers if self._can_go_on(reader)}
             self._backlog.trim(places, len(self._answer))
 
-    def join(self, last: str | None = None) -> EventLogReader:
-        """Add a reader that has seen the event `last`.
+    def _place(self, sequence: int) -> int:
+        return sequence if self._numbers is None else self._numbers.number_of(sequence)
+
+    @property
+    def shares_ids(self) -> bool:
+        """True if the ids of the events are those of a history."""
+        return self._numbers is not None and bool(self._epoch)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest place from which a reader can go on."""
+        return self._backlog.oldest
+
+    def prepend(self, place: int, until: int, changes: Iterable[tuple[int, Weights]]) -> None:
+        """Put the commits after a place in front, up to `until`, so that readers can come back to them.
+
+        They are ignored if `until` is no longer the oldest place.
+        """
+        with self._lock:
+            if self.shares_ids and until == self._backlog.oldest:
+                self._backlog.prepend(place, changes)
+                self._merged.clear()
+
+    def join(self, last: str | None = None, *, reached: int = 0) -> EventLogReader:
+        """Add a reader that has seen the event `last`; `reached` is the last commit that may have an id.
 
         It starts with the changes that it missed; without `last` with the current answer; and with `resync`
         and the current answer if the changes after `last` are gone.
@@ -117,8 +179,9 @@ class EventLog:
         reader = EventLogReader(self)
         with self._lock:
             match = _ID.fullmatch(last or "")
-            if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:
-                reader.place, reader.epoch = int(match[1]), self._epoch
+            place = -1 if match is None or match[2] != self._epoch else int(match[1])
+            if place in self._backlog and place <= max(self.sequence, reached):
+                reader.place, reader.epoch = place, self._epoch
             elif last:
                 # it has an answer that cannot be continued: `resync` comes first
                 reader.place = -1
@@ -155,7 +218,9 @@ class EventLog:
                 return _RESYNC
             else:
                 event = self._initial()
-            reader.place, reader.epoch = self.sequence, self._epoch
+            # a reader may be at a later commit, which did not change the answer
+            seen = reader.place if reader.epoch == self._epoch else 0
+            reader.place, reader.epoch = max(seen, self.sequence), self._epoch
         if event is None and self._end is not None:
             reader.is_over = True
             # without a reason the stream ends without an event, so that the client connects again
@@ -164,7 +229,7 @@ class EventLog:
 
     def _can_go_on(self, reader: EventLogReader) -> bool:
         """Return True if the log keeps the changes after a reader's place."""
-        return reader.epoch == self._epoch and reader.place >= self._backlog.oldest
+        return reader.epoch == self._epoch and reader.place in self._backlog
 
     def _merge(self, place: int) -> ServedEvent | None:
         """Merge the changes after a place into one event; None if they cancel out."""
@@ -196,8 +261,11 @@ class EventLog:
         return ServedEvent(kind, self.id, self.sequence, first, *lists, about=about)
 
     def _begin(self, delta: Delta) -> None:
-        self._epoch = secrets.token_hex(4)
-        self._backlog.begin(delta.sequence)
+        if self._epoch:
+            self._numbers = None
+        numbers = self._numbers
+        self._epoch = secrets.token_hex(4) if numbers is None else numbers.epoch_of(delta.sequence)
+        self._backlog.begin(self._place(delta.sequence))
         self._answer.clear()
         self._rows = 0
         self.form = delta.form
@@ -223,6 +291,16 @@ class EventLog:
             listener()
 
 
+def weights_of(delta: Delta) -> Weights:
+    """Return the net weights of a delta's solutions as JSON."""
+    net: Weights = {}
+    native = delta.native.unpaired
+    for sign, solutions in ((1, native.added), (-1, native.removed)):
+        for text in map(solution_text, solutions):
+            net[text] = net.get(text, 0) + sign
+    return net
+
+
 class EventLogReader:
     """One reader of a log."""
 
@@ -245,7 +323,8 @@ class EventLogReader:
     @property
     def is_behind(self) -> bool:
         """True after a later commit, even if its changes cancelled out."""
-        return self.id != self._log.id
+        log = self._log
+        return self.epoch != log.epoch or (bool(self.epoch) and self.place < log.sequence)
 
     def take_now(self) -> ServedEvent | None:
         """Take the pending event; None without one."""

@@ -40,7 +40,7 @@ class EventServer(AsgiServer):
         config = uvicorn.Config(
             self._answer,
             interface="asgi3",
-            http=http_within(_HEAD_SECONDS, _log),
+            http=http_within(lambda: _HEAD_SECONDS, _log),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -10,9 +10,9 @@ from typing import Final
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from rdflive.asgi.connections import CUT, until_gone
+from rdflive.asgi.connections import CUT, OUTLET, until_gone
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.sinks.events.event import heartbeat
+from rdflive.sinks.events.event import LONGEST_PIECE, heartbeat
 from rdflive.sinks.events.follower import Follower
 
 __all__ = ["HEARTBEAT", "STREAM_HEADERS", "PatientStream", "stream_events"]
@@ -23,8 +23,6 @@ HEARTBEAT: Final = 15.0
 """Seconds without an event after which a client receives a heartbeat."""
 _PATIENCE: Final = 60.0
 """Seconds for a client to read one piece."""
-_PIECE: Final = 1 << 16
-"""Bytes of the longest piece of events."""
 
 
 class PatientStream(StreamingResponse):
@@ -72,10 +70,12 @@ def stream_events(
                     on_event()
                 for piece in event.pieces():
                     # one solution may be megabytes, and the time limit is for each piece
-                    for start in range(0, len(piece), _PIECE):
-                        yield piece[start : start + _PIECE]
+                    for start in range(0, len(piece), LONGEST_PIECE):
+                        yield piece[start : start + LONGEST_PIECE]
             elif not follower.is_over:
                 yield heartbeat(follower.reader.id, follower.reader.place)
 
     follower.cut = scope.get(CUT, follower.stop)
+    # only our own protocols have one; on another server each event passes through a task
+    follower.outlet, follower.on_event = scope.get(OUTLET), on_event
     return PatientStream(pieces(), stack)
