@@ -20,6 +20,7 @@ import rdflive
 from support.effort import sampled
 from support.protocol import Reply, answered, asked, updated
 from support.serving import Serving, serving
+from support.waiting import until
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 pytestmark = pytest.mark.posix("the server forks")
@@ -347,6 +348,21 @@ def test_service_is_described(server: Serving) -> None:
         assert isomorphic(graphs[-1], graphs[0])
     assert (None, sd.endpoint, URIRef(f"{server.url}/query")) in graphs[0]
     assert (None, sd.supportedLanguage, sd.SPARQL11Update) in graphs[0]
+
+
+def test_service_description_counts_as_void_does() -> None:
+    """The numbers of triples, predicates and classes are those of the last count of the vocabulary."""
+    data = "INSERT DATA { <urn:a> a <urn:C> ; <urn:p> 1, 2 . <urn:b> a <urn:D> }"
+    with serving() as server:
+        assert updated(server, data).status == 204
+
+        def counted() -> dict[str, int]:
+            reply = asked(server, "GET", "/query", Accept="application/n-triples")
+            graph = rdflib.Graph().parse(data=reply.body, format="nt")
+            names = ("triples", "properties", "classes")
+            return {name: int(o) for name in names for o in graph.objects(None, rdflib.VOID[name])}
+
+        until(lambda: counted() == {"triples": 4, "properties": 2, "classes": 2})
 
 
 @EACH_STORE

@@ -11,9 +11,8 @@ from typing import Final
 from urllib.parse import quote
 
 from rdflive.api.backup import StoreIsOpen, back_up_closed
-from rdflive.client.requests import Address
 from rdflive.errors import RdfliveError
-from rdflive.http import Http, HttpFault
+from rdflive.http import Address, Http, HttpFault
 
 __all__ = ["EXAMPLES", "TEXT", "add_backup_options", "run"]
 

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from typing import Final, cast
+from typing import Final
 from urllib.parse import urlencode
 
 from rdflive.cli.changes import check_readable
@@ -117,7 +117,9 @@ def _target(address: Address, args: argparse.Namespace, *, is_dataset: bool) -> 
     return address.url("/store") + (f"?{query}" if query else "")
 
 
-def _send(address: Address, method: str, url: str, file: io.BufferedReader, path: str, kind: str) -> str:
+def _send(
+    address: Address, method: str, url: str, file: io.BufferedReader[CountedFile], path: str, kind: str
+) -> str:
     """Send a file, and return the number of its last commit."""
     size = os.path.getsize(path)
     headers = {**address.headers(), "Content-Type": kind, "Content-Length": str(size)}
@@ -131,7 +133,7 @@ def _send(address: Address, method: str, url: str, file: io.BufferedReader, path
     except HttpFault as fault:
         raise RdfliveError(f"{path}: {url} cannot be reached: {fault}") from fault
     except KeyboardInterrupt:
-        if cast(CountedFile, file.raw).count >= size:
+        if file.raw.count >= size:
             print(f"{path} has been sent, and the server may still write it", file=sys.stderr)
         raise
 

@@ -34,12 +34,12 @@ from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, Refused, answer_problem
 from rdflive.server.gate import AccessGate
 from rdflive.server.gauges import gauges
-from rdflive.server.graph_store.protocol import graph_store
 from rdflive.server.openapi import show_openapi
 from rdflive.server.protocol import query, update
 from rdflive.server.replica import Replica
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
+from rdflive.server.store import graph_store
 from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
 from rdflive.server.validation import answer_refused, show_validation
 from rdflive.server.vocabulary import show_vocabulary

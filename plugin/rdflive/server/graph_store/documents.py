@@ -20,6 +20,7 @@ from rdflive.errors import FeedError
 from rdflive.feeds import read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
 from rdflive.server.failures import Problem
+from rdflive.server.graph_store import parsing
 from rdflive.server.graph_store.parsing import Order
 from rdflive.server.settings import Limits
 from rdflive.server.sparql.formats import DATASETS, GRAPHS, RDF_XML, TURTLE
@@ -31,7 +32,6 @@ __all__ = ["Document", "Row", "received"]
 Row: TypeAlias = tuple[Any, Any, Any, Any]
 """A quad in terms of the store; the graph is None for the default graph."""
 
-_PROGRAM: Final = "from rdflive.server.graph_store.parsing import main; main()"
 _READABLE: Final = frozenset({*GRAPHS, *DATASETS})
 _ALIASES: Final = {"application/x-turtle": TURTLE, "application/xml": RDF_XML, "text/xml": RDF_XML}
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
@@ -71,7 +71,7 @@ class Document:
             limits.query_seconds,
         )
         process = subprocess.Popen(  # noqa: S603 - this Python itself
-            [sys.executable, "-P", "-c", _PROGRAM, order.text()],
+            [sys.executable, "-P", parsing.__file__, order.text()],
             stdin=self.file,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

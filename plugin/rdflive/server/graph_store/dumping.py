@@ -78,7 +78,7 @@ def _dump_rdflib(dataset: rdflib.Dataset, graph: str | None, kind: str, output: 
 def _lines(dataset: rdflib.Dataset, graph: Graph, kind: str) -> Iterator[str]:
     """Yield the lines of one graph of the whole dataset."""
     is_default = graph.identifier == dataset.default_graph.identifier
-    name = "" if is_default else write_term(graph.identifier)  # type: ignore[arg-type]  # an IRI or a blank node
+    name = "" if is_default else write_term(graph.identifier)
     end = f" {name} .\n" if name and kind == N_QUADS else " .\n"
     is_block = bool(name) and kind == TRIG
     if is_block:
