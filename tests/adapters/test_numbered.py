@@ -446,6 +446,59 @@ def test_numbers_of_sequences() -> None:
         assert {at: history.number_of(at) for at in known} == known
 
 
+def test_a_commit_that_fails_begins_no_other_history() -> None:
+    """The old state must not have an id of the new history."""
+    history = History("0000000a", number=5)
+    with suppress(OSError), history.numbering(9, epoch="0000000b"):
+        assert history.coming == 9
+        assert history.epoch == "0000000a"
+        raise OSError
+    assert (history.id(history.number), history.coming) == ("5-0000000a", 6)
+    with history.numbering(9, epoch="0000000b"):
+        history.commit(1)
+    assert [history.id_of(sequence) for sequence in (0, 1)] == ["5-0000000a", "9-0000000b"]
+
+
+def test_a_log_that_could_not_begin_again_does_so_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A larger commit than the log needs a new file, for which there may be no room."""
+    with stored(tmp_path, size=1 << 13) as store:
+        store.dataset.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+        large = f"INSERT DATA {{ <urn:a> <urn:p> '{'x' * (1 << 14)}' }}"
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "open", fail_to_open)
+            with pytest.raises(ChangeLogError, match="No space"):
+                store.dataset.update(large)
+        assert (store.history.number, store.log.oldest, store.log.last) == (1, 0, 1)
+        store.dataset.update(large)
+        store.dataset.update("INSERT DATA { <urn:a> <urn:p> 2 }")
+        assert (store.history.number, store.log.oldest, store.log.last) == (3, 2, 3)
+        assert len(store.before(2)) == 2
+        now = store.history.epoch, 3
+    with stored(tmp_path) as store:
+        assert (store.history.epoch, store.history.number) == now
+
+
+def fail_to_open(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_forgotten_history_does_not_come_back(tmp_path: Path) -> None:
+    """Also if the program is killed before the next one begins."""
+    with stored(tmp_path) as store:
+        store.dataset.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+        epoch = store.history.epoch
+    path = tmp_path / "store"
+    log = StoredLog(tmp_path / "store.rdflive-log", path)
+    log.open(session_of(path))
+    assert log.epoch == epoch
+    log.forget()
+    with stored(tmp_path) as store:
+        assert (store.history.number, store.log.oldest) == (1, 1)
+        assert store.history.epoch != epoch
+
+
 def test_a_log_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     """A file is where the folder should be."""
     (tmp_path / "store.rdflive-log").write_text("")

@@ -19,11 +19,13 @@ from urllib.error import HTTPError
 import pytest
 import rdflib
 
-from rdflive.api.backup import back_up
+from rdflive.api.backup import back_up, back_up_closed
 from rdflive.cli import main
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Client, digest
+from rdflive.store.stored_log import session_of
 from support.serving import Serving, serving
+from support.stored import stored
 from support.waiting import until
 
 pytest.importorskip("oxrdflib", reason="a store on disk needs rdflive[oxigraph]")
@@ -106,6 +108,31 @@ def test_backups_are_states_of_the_store_between_updates(tmp_path: Path) -> None
         assert before <= len(found) == sequence <= after
     assert left(folder) == ["a", "b", "c"]
     assert left(tmp_path / "near") == []
+
+
+def test_a_backup_in_the_place_of_the_store_begins_another_history(tmp_path: Path) -> None:
+    """It has the names of its original in RocksDB, and the log beside the store has later commits."""
+    with stored(tmp_path) as store:
+        for number in range(3):
+            store.dataset.update(f"INSERT DATA {{ <urn:s> <urn:p> {number} }}")
+        assert back_up(store.dataset, tmp_path / "copy") == 3
+        store.dataset.update("INSERT DATA { <urn:s> <urn:p> 4 }")
+        epoch = store.history.epoch
+    path, copy = tmp_path / "store", tmp_path / "copy"
+    back_up_closed(copy, tmp_path / "second")  # a copy of a copy is another one
+    assert (copy / "rdflive-copy").read_text() != (tmp_path / "second" / "rdflive-copy").read_text()
+    # the inode and the manifest may happen to be the same
+    header = json.loads((log := tmp_path / "store.rdflive-log" / "header.json").read_text())
+    shutil.rmtree(path)
+    shutil.copytree(copy, path)
+    header["session"] = session_of(path).rpartition(" ")[0]
+    log.write_text(json.dumps(header))
+    with stored(tmp_path) as store:
+        assert (store.history.number, store.log.oldest) == (3, 3)
+        restored = store.history.epoch
+        assert restored != epoch
+    with stored(tmp_path) as store:
+        assert store.history.epoch == restored
 
 
 def test_a_backup_is_a_store_of_its_own(tmp_path: Path) -> None:

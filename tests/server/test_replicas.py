@@ -258,8 +258,8 @@ def test_a_replica_on_disk_goes_on_from_its_place(tmp_path: Path, primary: Servi
     dataset.update(f"{PREFIX}INSERT DATA {{ :s :p 9 }}")
     assert begin_following(dataset, source, path, is_known=False) == (3, epoch(primary))
     assert len(dataset) == 3
-    assert end_following(dataset)
-    assert not end_following(dataset)
+    end_following(dataset)
+    assert replica_module.kept_place(dataset) is None
     with pytest.raises(RdfliveError, match="the store has data of its own"):
         begin_following(dataset, source, path)
     dataset.close()
@@ -277,6 +277,98 @@ def test_a_snapshot_that_was_cut_short_is_read_again(tmp_path: Path, primary: Se
     with replica_of(primary.url, dataset, store_path=str(tmp_path / "store")) as replica:
         assert content(replica) == content(primary)
     dataset.close()
+
+
+class EngineError(Exception):
+    """An error of no kind that is expected."""
+
+
+def failing_once(monkeypatch: pytest.MonkeyPatch, method: str) -> threading.Event:
+    """Let the next call of a method of `GraphTarget` raise the error of an engine; return if it has."""
+    original, has_failed = getattr(GraphTarget, method), threading.Event()
+
+    def fail(target: GraphTarget, *given: object) -> object:
+        if not has_failed.is_set():
+            has_failed.set()
+            raise EngineError("the engine has failed")
+        return original(target, *given)
+
+    monkeypatch.setattr(GraphTarget, method, fail)
+    return has_failed
+
+
+def test_a_snapshot_that_cannot_be_written_leaves_the_old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the replica would take the commits of the new history onto the data of the old one."""
+    with ExitStack() as stack:
+        with serving() as primary:
+            insert(primary, 1, 2)
+            replica = stack.enter_context(replica_of(primary.url))
+            reached(replica, primary)
+        with serving(port=primary.port) as primary:
+            has_failed = failing_once(monkeypatch, "replace")
+            insert(primary, 7, 8, 9)
+            assert has_failed.wait(60)
+            reached(replica, primary)
+            assert content(replica) == content(primary)
+
+
+def test_a_replica_goes_on_after_any_error(primary: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that follows must not end: the replica would never be equal again, and not say so."""
+    with replica_of(primary.url) as replica:
+        has_failed = failing_once(monkeypatch, "write")
+        insert(primary, 1, 2)
+        assert has_failed.wait(60)
+        reached(replica, primary)
+        assert content(replica) == content(primary)
+
+
+def test_a_replica_that_is_far_behind_is_not_ready(
+    primary: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that never had all commits is not either; one whose primary is away goes on."""
+    with replica_of(primary.url) as served:
+        replica = served.service.replica
+        assert replica is not None
+        until(lambda: replica.is_connected)
+        assert asked(served, "GET", "/ready").status == 200
+        with served.service.capture.lock:  # commits cannot be applied
+            insert(primary, 1, 2)
+            until(lambda: replica._announced > 0)
+            assert replica.unready() == ""
+            monkeypatch.setattr(replica_module, "_FAR", 0.0)
+            answer = asked(served, "GET", "/ready")
+            assert answer.status == 503
+            assert "behind its primary" in answer.json["reasons"][0]
+            monkeypatch.setattr(replica_module, "_FAR", 1e9)
+            replica._has_been_equal = False
+            assert "behind its primary" in replica.unready()
+            replica.is_connected = False
+            assert replica.unready() == ""
+        reached(served, primary)
+        assert asked(served, "GET", "/ready").status == 200
+
+
+def test_a_replica_that_takes_a_snapshot_is_not_ready(
+    primary: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its data are older than the log of the primary."""
+    seen: list[str] = []
+    with replica_of(primary.url) as served:
+        replica = served.service.replica
+        assert replica is not None
+        snapshot = replica.primary.snapshot
+
+        def looking(path: Path) -> object:
+            seen.append(replica.unready())
+            return snapshot(path)
+
+        monkeypatch.setattr(replica.primary, "snapshot", looking)
+        with served.service.history.numbering(1):
+            served.dataset.update(f"{PREFIX}INSERT DATA {{ :s :p 2 }}")
+        insert(primary, 1, 2)
+        reached(served, primary)
+        until(lambda: replica.unready() == "")
+        assert "takes a snapshot" in seen[0]
 
 
 def test_data_that_differ_are_replaced(primary: Serving) -> None:

@@ -15,6 +15,7 @@ import rdflib
 
 from rdflive.errors import RdfliveError
 from rdflive.plugins import manager
+from rdflive.store.stored_log import mark_copy
 
 with suppress(ImportError):  # Windows has none, and no server
     import fcntl
@@ -40,13 +41,13 @@ def back_up(dataset: rdflib.Dataset, target: Path, *, near: Path | None = None) 
     native: Any = getattr(dataset.store, "_inner", None)
     with _folder(near or target.parent) as folder, _appearing(target) as copy:
         with manager.locked(dataset.store) as adapter:
-            sequence = adapter.capture.sequence
+            number = adapter.capture.number
             try:
                 native.backup(str(folder / "store"))
             except (AttributeError, RuntimeError) as error:  # rdflib's memory, and Oxigraph's
                 raise RdfliveError("only a store on disk has backups; this one is in memory") from error
         _move(folder / "store", copy)
-    return sequence
+    return number
 
 
 def back_up_closed(store: Path, target: Path) -> None:
@@ -87,6 +88,7 @@ def _appearing(target: Path) -> Iterator[Path]:
         raise _exists(target)
     with _folder(target.parent) as folder:
         yield folder / "store"
+        mark_copy(folder / "store")
         _open(folder / "store")
         try:
             (folder / "store").rename(target)

@@ -17,7 +17,7 @@ from rdflive.errors import RdfliveError
 from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import Address, HttpFault, RetryPace
 from rdflive.server.primary import CommitPlace, Primary
-from rdflive.server.replica import REPLICA, keep_place, kept_place
+from rdflive.server.replica import REPLICA, kept_place, texts_of
 
 __all__ = ["address_of_primary", "begin_following", "end_following"]
 
@@ -54,10 +54,10 @@ def begin_following(
     return place
 
 
-def end_following(dataset: rdflib.Dataset) -> bool:
+def end_following(dataset: rdflib.Dataset) -> None:
     """Make a store that was a replica one with data of its own, which may change by itself from now on.
 
-    Return False for a store that was none.
+    Raises `RdfliveError` for one with part of a snapshot.
     """
     target = GraphTarget(dataset)
     kept = target.kept(REPLICA)
@@ -68,7 +68,6 @@ def end_following(dataset: rdflib.Dataset) -> bool:
         )
     if kept:
         target.write((), (), REPLICA, dict.fromkeys(kept))
-    return bool(kept)
 
 
 def _fill(dataset: rdflib.Dataset, primary: Primary, scratch: Path | None) -> CommitPlace:
@@ -91,8 +90,8 @@ def _fill(dataset: rdflib.Dataset, primary: Primary, scratch: Path | None) -> Co
             with open_lines(str(file)) as lines:
                 target.replace(read_nquads(lines, primary.url), REPLICA, {})
     if scratch is not None:
-        target.write((), (), REPLICA, {_LOADING: None})
-        keep_place(dataset, place)
+        # together: a store that has neither would be one with data of its own
+        target.write((), (), REPLICA, {_LOADING: None, **texts_of(place)})
     return place
 
 

@@ -95,9 +95,11 @@ def run(args: argparse.Namespace) -> None:
             is_new = load_once(
                 dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
             )
-            has_followed = args.store_path is not None and end_following(dataset)
+            has_followed = args.store_path is not None and kept_place(dataset) is not None
             if log is not None and (has_followed or (is_new and paths)):
-                log.epoch = ""  # the log has none of the loaded data, and a former replica is on its own
+                log.forget()  # it has none of the loaded data, and a former replica is on its own
+            if args.store_path is not None:
+                end_following(dataset)
         if log is not None:
             history = ending.enter_context(writing_ahead(dataset, log))
         if primary is not None:

@@ -21,7 +21,7 @@ from rdflive.plugins import manager
 from rdflive.server.primary import CommitPlace, Primary, PrimaryCommit
 from rdflive.store import Adapter, History
 
-__all__ = ["REPLICA", "Lag", "Replica", "keep_place", "kept_place"]
+__all__ = ["REPLICA", "Lag", "Replica", "kept_place", "texts_of"]
 
 log = logging.getLogger("rdflive")
 
@@ -31,6 +31,8 @@ _EPOCH: Final = "epoch"
 _NUMBER: Final = "number"
 _JOIN: Final = 10.0
 """Seconds for a commit to complete at the end."""
+_FAR: Final = 10.0
+"""Seconds without all commits of the primary after which clients should use another server."""
 _PACE: Final = RetryPace(longest=5.0)
 
 
@@ -80,6 +82,8 @@ class Replica:
                 self._jump(adapter, place)
         self._announced = place.sequence
         self._equal_at = time.monotonic()
+        self._has_been_equal = False
+        self._is_taking_snapshot = False
         self._on_history: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
 
@@ -89,6 +93,18 @@ class Replica:
         commits = max(0, self._announced - self.history.number)
         is_equal = self.is_connected and not commits
         return Lag(commits, 0.0 if is_equal else time.monotonic() - self._equal_at)
+
+    def unready(self) -> str:
+        """Return the reason why clients should use another server; empty without one.
+
+        While the primary is away, no server has later data.
+        """
+        if self._is_taking_snapshot:
+            return "the replica takes a snapshot of its primary, whose change log does not reach back"
+        commits, seconds = self.lag
+        if not self.is_connected or not commits or (self._has_been_equal and seconds < _FAR):
+            return ""
+        return f"the replica is {commits:,} commits behind its primary"
 
     def older(self) -> list[tuple[int, str]]:
         """Return the numbers and patches of the last commits up to this state, if the primary answers.
@@ -133,7 +149,7 @@ class Replica:
                 self._take(commit)
         except ResyncNeeded as need:
             return self._resync(need)
-        except (HttpFault, RdfliveError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - engines raise their own; the thread must go on
             return error
         return HttpFault("it ended the connection")
 
@@ -145,7 +161,7 @@ class Replica:
             raise ResyncNeeded(self.primary.url, f"its log is at {commit.place}, not where this replica is")
         self.is_connected = True
         if self.history.number >= self._announced:
-            self._equal_at = time.monotonic()
+            self._equal_at, self._has_been_equal = time.monotonic(), True
 
     def _apply(self, commit: PrimaryCommit) -> None:
         """Apply a commit of the primary as one commit with its number."""
@@ -164,6 +180,7 @@ class Replica:
 
     def _resync(self, need: ResyncNeeded) -> Exception | None:
         """Replace the data by the primary's snapshot in one commit; return a failure or None."""
+        self._is_taking_snapshot = True
         try:
             with TemporaryDirectory(dir=self._scratch) as folder:
                 file = Path(folder) / "snapshot.nq"
@@ -174,8 +191,10 @@ class Replica:
                 with open_lines(str(file)) as lines:
                     quads = list(read_nquads(lines, self.primary.url))
             self._replace(quads, place)
-        except (HttpFault, RdfliveError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - as above
             return error
+        finally:
+            self._is_taking_snapshot = False
         log.warning("%s: %s; this replica has taken its snapshot %s", self.primary.url, need.reason, place)
         return None
 
@@ -186,7 +205,7 @@ class Replica:
                 self._target.replace(quads, REPLICA, self._kept(place))
             self._jump(adapter, place)
         self.resyncs += 1
-        self._announced, self._equal_at = place.sequence, time.monotonic()
+        self._announced, self._equal_at, self._has_been_equal = place.sequence, time.monotonic(), True
         if is_other:
             self._on_history()
 
@@ -198,15 +217,11 @@ class Replica:
             adapter.capture.ahead.tear()
 
     def _kept(self, place: CommitPlace) -> dict[str, str]:
-        return {} if self._scratch is None else _texts(place)
+        return {} if self._scratch is None else texts_of(place)
 
 
-def keep_place(dataset: rdflib.Dataset, place: CommitPlace) -> None:
-    """Keep the place of the primary that a store on disk has."""
-    GraphTarget(dataset).write((), (), REPLICA, _texts(place))
-
-
-def _texts(place: CommitPlace) -> dict[str, str]:
+def texts_of(place: CommitPlace) -> dict[str, str]:
+    """Return the texts that a store on disk keeps for the place of the primary that it has."""
     return {_EPOCH: place.epoch, _NUMBER: str(place.sequence)}
 
 

@@ -152,6 +152,8 @@ class Service:
             reasons.append("the server is shutting down")
         if self.feed == "stopped":
             reasons.append("the feed has stopped: the log of the server has the reason")
+        if self.replica is not None and (reason := self.replica.unready()):
+            reasons.append(reason)
         return reasons
 
     @asynccontextmanager

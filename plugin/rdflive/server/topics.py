@@ -248,7 +248,7 @@ class Topics:
             if not possible:
                 return
             place = min(possible)
-            given, until = topic.live_query, log.oldest
+            given, until, epoch = topic.live_query, log.oldest, log.epoch
             work = CatchUp(
                 given.query,
                 given.entailed(self._rules),
@@ -261,7 +261,7 @@ class Topics:
             )
             with suppress(Problem):
                 found = await self._children.rehearse(client.name, work, "catch-up", writes=True)
-                log.prepend(place, until, [(number, net) for number, net in json.loads(found)])
+                log.prepend(place, until, epoch, [(number, net) for number, net in json.loads(found)])
 
     async def close(self) -> None:
         """End all streams and subscriptions; `follow` then refuses new clients."""

@@ -51,6 +51,7 @@ class History:
         self.number = number
         """The number of the last commit."""
         self._next: int | None = None
+        self._next_epoch = ""
         self._lock = threading.Lock()
         self._runs: deque[_Run] = deque([_Run(sequence, number, sequence, self.epoch)], maxlen=_MOST)
 
@@ -60,7 +61,8 @@ class History:
 
     def id_of(self, sequence: int) -> str:
         """Return the id of the state at a sequence."""
-        return f"{self.number_of(sequence)}-{self.epoch_of(sequence)}"
+        run = self._run_of(sequence)  # once, as both parts must be those of one state
+        return f"{_number_in(run, sequence)}-{run.epoch}"
 
     def place(self, name: str) -> int | None:
         """Return the number in an id; None for an id of another history."""
@@ -77,6 +79,7 @@ class History:
         number = self.coming
         with self._lock:
             run = self._runs[-1]
+            self.epoch = self._next_epoch or self.epoch
             if sequence == run.last + 1 and number == self.number + 1 and self.epoch == run.epoch:
                 run.last = sequence
             else:
@@ -86,8 +89,7 @@ class History:
 
     def number_of(self, sequence: int) -> int:
         """Return the number of the last commit up to a sequence."""
-        run = self._run_of(sequence)
-        return run.number + min(max(sequence, run.first), run.last) - run.first
+        return _number_in(self._run_of(sequence), sequence)
 
     def epoch_of(self, sequence: int) -> str:
         """Return the epoch of the last commit up to a sequence."""
@@ -103,22 +105,27 @@ class History:
         """Give the commit of the block a number, as a replica does; a block without a commit gives it to the
         present state. Called under the store's lock, around the whole commit.
 
-        With `epoch` the commit begins another history, in which it has this number.
+        With `epoch` the commit begins another history, in which it has this number. A block that raises
+        before its commit changes nothing.
         """
-        self.epoch = epoch or self.epoch
-        self._next = number
+        self._next, self._next_epoch = number, epoch
         try:
             yield
             with self._lock:
                 run = self._runs[-1]
+                self.epoch = epoch or self.epoch
                 if self.number != number or run.epoch != self.epoch:
                     self._runs.append(_Run(run.last, number, run.last, self.epoch))
                     self.number = number
         finally:
-            self._next = None
+            self._next, self._next_epoch = None, ""
 
     def tear(self, sequence: int) -> None:
         """Begin another history with this sequence, because the store may have changed unseen."""
         with self._lock:
             self.epoch, self.number = secrets.token_hex(4), self.number + 1
             self._runs.append(_Run(sequence, self.number, sequence, self.epoch))
+
+
+def _number_in(run: _Run, sequence: int) -> int:
+    return run.number + min(max(sequence, run.first), run.last) - run.first

@@ -23,7 +23,7 @@ from typing import Any, Final
 from rdflive.errors import RdfliveError
 from rdflive.store.segments import LogFile, framed, read_entries
 
-__all__ = ["ChangeLogError", "LogGapError", "StoredLog", "read_log", "session_of"]
+__all__ = ["ChangeLogError", "LogGapError", "StoredLog", "mark_copy", "read_log", "session_of"]
 
 _HEADER: Final = "header.json"
 _FORMAT: Final = 1
@@ -31,6 +31,8 @@ _PARTS: Final = 16
 """Segments of a full log; the oldest is dropped as a whole."""
 _SMALLEST: Final = 1 << 12
 """Bytes of the smallest segment."""
+_COPY: Final = "rdflive-copy"
+"""A file in the folder of a copy of a store; a checkpoint has the names of its original."""
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -52,7 +54,19 @@ def session_of(store: Path) -> str:
         files = [(store / name).read_text().strip() for name in ("CURRENT", "IDENTITY")]
     except OSError:
         return ""
+    with suppress(FileNotFoundError):
+        files.append((store / _COPY).read_text())
     return " ".join([str(store.stat().st_ino), *files])
+
+
+def mark_copy(store: Path) -> None:
+    """Tell a copy of a store, which nothing has opened, from its original in the same place: a log beside it
+    must not go on.
+    """
+    with open(store / _COPY, "w") as file:
+        file.write(secrets.token_hex(16))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 class StoredLog:
@@ -106,6 +120,15 @@ class StoredLog:
             # before anything else happens to the store: a kill in between would begin another history
             self._write_header()
 
+    def forget(self) -> None:
+        """Let another history begin at the next opening too, whatever happens before `resume` or `begin` ends.
+
+        Raises `ChangeLogError`.
+        """
+        with self._explained():
+            self.epoch = ""
+            self._write_header()
+
     def resume(self, number: int) -> None:
         """Go on at the number of the opened store, or begin again there. Raises `ChangeLogError`."""
         with self._explained():
@@ -144,12 +167,15 @@ class StoredLog:
     def begin(self, epoch: str, number: int) -> None:
         """Discard all entries, and begin at a number of a history (by default another one)."""
         with self._explained():
-            self._end_file()
+            if epoch != self.epoch:
+                self.forget()
+            # before the old entries go: without room they stay, and the next try begins here
+            segment = self._add_segment(number)
             for path in self.folder.glob("*.log"):
-                path.unlink()
+                if path != segment.path:
+                    path.unlink()
+            self._segments = [segment]
             self.epoch = epoch or secrets.token_hex(4)
-            self._segments = []
-            self._add_segment(number)
             self._write_header()
 
     def append(self, number: int, content: bytes) -> None:

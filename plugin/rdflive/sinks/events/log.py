@@ -160,13 +160,13 @@ class EventLog:
         """The oldest place from which a reader can go on."""
         return self._backlog.oldest
 
-    def prepend(self, place: int, until: int, changes: Iterable[tuple[int, Weights]]) -> None:
+    def prepend(self, place: int, until: int, epoch: str, changes: Iterable[tuple[int, Weights]]) -> None:
         """Put the commits after a place in front, up to `until`, so that readers can come back to them.
 
-        They are ignored if `until` is no longer the oldest place.
+        They are ignored if `until` is no longer the oldest place, or `epoch` no longer the log's.
         """
         with self._lock:
-            if self.shares_ids and until == self._backlog.oldest:
+            if self.shares_ids and (until, epoch) == (self._backlog.oldest, self._epoch):
                 self._backlog.prepend(place, changes)
                 self._merged.clear()
 
