@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from itertools import islice
-from time import monotonic
 from urllib.parse import urlsplit
 
 import pytest
@@ -144,9 +143,7 @@ def test_sse_closes_though_a_client_takes_nothing(
         client.recv(1)
         for number in range(1, 121):
             add(graph, number, "long " * 40_000)
-        begun = monotonic()
-        sink.close()
-        assert monotonic() - begun < 20
+        sink.close()  # without the cut it would wait for ever
         add(graph, 121)
         assert subscription.last_error is None
     assert caplog.messages == []
