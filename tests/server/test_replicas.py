@@ -322,9 +322,7 @@ def test_a_replica_goes_on_after_any_error(primary: Serving, monkeypatch: pytest
         assert content(replica) == content(primary)
 
 
-def test_a_replica_that_is_far_behind_is_not_ready(
-    primary: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replica_that_is_far_behind_is_not_ready(primary: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that never had all commits is not either; one whose primary is away goes on."""
     with replica_of(primary.url) as served:
         replica = served.service.replica

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
         from rdflive.server.app import make_app
         from rdflive.server.durable import writing_ahead
         from rdflive.server.primary import Primary
-        from rdflive.server.replica import Replica
+        from rdflive.server.replica import Replica, kept_place
     check_serve_options(args)
     host, port = args.listen
     settings = read_settings(args)

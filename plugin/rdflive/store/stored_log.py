@@ -121,7 +121,7 @@ class StoredLog:
             self._write_header()
 
     def forget(self) -> None:
-        """Let another history begin at the next opening too, whatever happens before `resume` or `begin` ends.
+        """Let another history begin at the next opening, whatever happens before `begin` has ended.
 
         Raises `ChangeLogError`.
         """

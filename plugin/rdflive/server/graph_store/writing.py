@@ -11,11 +11,11 @@ from rdflib.term import URIRef
 
 from rdflive.errors import ValidationError
 from rdflive.plugins import manager
-from rdflive.server.failures import Problem, Refused
+from rdflive.server.failures import Problem, Refused, problem_of
 from rdflive.server.graph_store.documents import Row
 from rdflive.server.graph_store.graphs import has_graph
 from rdflive.server.sparql.updating import updated
-from rdflive.store import QuadTerms, Transaction, uncollected
+from rdflive.store import ChangeLogError, QuadTerms, Transaction, uncollected
 
 __all__ = ["GraphWriter", "Written"]
 
@@ -96,6 +96,8 @@ class GraphWriter:
             )
         except ValidationError as error:
             raise Refused(error) from None
+        except ChangeLogError as error:
+            raise problem_of(error) from None  # a problem, so that a load in parts tells what is written
         return int(adapter.capture.number)
 
     def _keys(self, adapter: Any) -> tuple[Any, Any]:
