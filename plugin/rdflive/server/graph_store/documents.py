@@ -54,12 +54,15 @@ class Document:
         return self.kind in DATASETS
 
     @contextmanager
-    def rows(self, limits: Limits, native: Any, base: str, *, is_dataset: bool) -> Iterator[Iterator[Row]]:
+    def rows(
+        self, limits: Limits, native: Any, base: str, *, is_dataset: bool, together: int | None
+    ) -> Iterator[Iterator[Row]]:
         """Parse the document, and yield its quads in terms of the store inside the block.
 
         `native` is the native store that takes terms of Oxigraph; with None the terms are rdflib's. `base`
-        is the base of relative IRIs. Only with `is_dataset` may the document have named graphs. The iterator
-        raises `Problem` 400 and 413. All is used in one thread.
+        is the base of relative IRIs. Only with `is_dataset` may the document have named graphs. `together`
+        quads are one commit; with None all are. The iterator raises `Problem` 400 and 413. All is used in one
+        thread.
         """
         order = Order(
             self.kind,
@@ -67,11 +70,12 @@ class Document:
             self.is_gzip,
             is_dataset and self.is_dataset,
             limits.store_bytes,
+            together,
             limits.query_bytes,
             limits.query_seconds,
         )
         process = subprocess.Popen(  # noqa: S603 - this Python itself
-            [sys.executable, "-P", parsing.__file__, order.text()],
+            [sys.executable, "-P", "-W", "ignore", parsing.__file__, order.text()],
             stdin=self.file,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -102,7 +106,6 @@ def _check_end(process: subprocess.Popen[bytes]) -> None:
     if not status:
         return
     if status == 1:
-        # Python's warnings may come before
         members = json.loads(said.rpartition("\n")[2])
         raise Problem(members["status"], members["detail"], line=members["line"], column=members["column"])
     limit = "time" if status == -signal.SIGPROF else "memory"

@@ -91,7 +91,11 @@ class Loads:
         most = self._limits.store_triples
         writer = GraphWriter(self._dataset, load.graph, most)
         with load.document.rows(
-            self._limits, native_of(self._dataset), load.base, is_dataset=load.graph is None
+            self._limits,
+            native_of(self._dataset),
+            load.base,
+            is_dataset=load.graph is None,
+            together=load.together,
         ) as rows:
             if load.together is not None:
                 return self._write_in_parts(writer, rows, load, load.together, write)
