@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -16,8 +18,11 @@ import rdflib
 from rdflib.compare import isomorphic
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+from rdflive.server.admission import UnderWay
 from rdflive.server.graph_store import parsing
+from rdflive.server.graph_store.loads import Load
 from rdflive.server.graph_store.parsing import Order, by_oxigraph, by_rdflib
+from rdflive.server.graph_store.writing import GraphWriter
 from support.protocol import Reply, asked
 from support.serving import Serving, serving
 
@@ -136,6 +141,17 @@ def test_name_that_oxigraph_does_not_take_is_an_error_of_the_client(iri: str) ->
         assert asked(server, "GET", "/store/%25zz").status == 400
 
 
+def test_full_disk_changes_nothing(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the document is kept until it is parsed."""
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    reply = put(server, b"<urn:s> <urn:p> <urn:never> .")
+    assert (reply.status, "No space left" in reply.json["detail"]) == (507, True)
+
+
 def test_warnings_of_rdflib_do_not_fill_the_pipe_of_errors() -> None:
     """The server reads standard error at the end, so a full pipe would stop both for ever."""
     hidden = (
@@ -161,6 +177,30 @@ def test_error_after_the_first_commits_says_what_is_written(server: Serving) -> 
     held = asked(server, "GET", "/store?default", Accept="application/n-triples").body.count(b" .\n")
     assert held % 500 == 0
     assert f"its first {held:,} triples are written" in reply.json["detail"]
+
+
+def test_lost_right_ends_a_document_between_two_commits(
+    server: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commits before stay, and no other follows."""
+    requests: list[UnderWay] = []
+    write = GraphWriter.write
+
+    def loaded(*values: Any) -> Load:
+        requests.append(values[-1])
+        return Load(*values)
+
+    def losing(writer: GraphWriter, rows: Any, *, replaces: bool) -> Any:
+        done = write(writer, rows, replaces=replaces)
+        requests[0].has_lost = True
+        return done
+
+    monkeypatch.setattr("rdflive.server.store.Load", loaded)
+    monkeypatch.setattr(GraphWriter, "write", losing)
+    reply = put(server, b"<urn:s> <urn:p> 1, 2, 3, 4, 5 .", target="?graph=urn:lost&commit=2")
+    assert (reply.status, "its first 2 triples are written" in reply.json["detail"]) == (403, True)
+    held = asked(server, "GET", "/store?graph=urn:lost", Accept="application/n-triples").body
+    assert held.count(b" .\n") == 2
 
 
 OPEN = (

@@ -130,22 +130,30 @@ def _rdflib_rows(stream: Any) -> Iterator[Row]:
 async def received(request: Request, folder: Path | None) -> Document:
     """Receive the document of a request into a file without a name, in a folder.
 
-    Raises `Problem` 415 for another format, 413 for a large document, and 408 for a slow one: its time limit
-    is for each 64 KiB.
+    Raises `Problem` 415 for another format, 413 for a large document, 408 for a slow one, whose time limit is
+    for each 64 KiB, and 507 for a full disk.
     """
     limits: Limits = request.app.state.service.limits
     kind, is_gzip = _declared(request)
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.store_bytes:
         raise _too_large(limits)
+    try:
+        file = await _filled(request, folder, limits)
+    except OSError as error:
+        raise Problem(507, f"the document cannot be kept on the disk: {error.strerror}") from error
+    return Document(file, kind, is_gzip)
+
+
+async def _filled(request: Request, folder: Path | None, limits: Limits) -> IO[bytes]:
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the document closes it
     try:
         await _fill(file, request, limits)
+        file.seek(0)
     except BaseException:
         file.close()
         raise
-    file.seek(0)
-    return Document(file, kind, is_gzip)
+    return file
 
 
 async def _fill(file: IO[bytes], request: Request, limits: Limits) -> None:
