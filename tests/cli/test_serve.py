@@ -211,7 +211,7 @@ def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest
 
     (tmp_path / "feed.rdfp").touch()
     monkeypatch.setattr("rdflive.server.service.make_server", served)
-    monkeypatch.setattr("rdflive.cli.serve.mirror", fail)
+    monkeypatch.setattr("rdflive.cli.served_feed.mirror", fail)
     monkeypatch.setattr(threading, "excepthook", lambda fault: shown.append(fault.exc_type))
     assert main(["serve", "--listen", "127.0.0.1:0", "--changes", str(tmp_path / "feed.rdfp")]) == 0
     assert (states, shown) == (["stopped"], [ZeroDivisionError])
