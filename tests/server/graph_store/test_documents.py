@@ -21,7 +21,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflive.server.admission import UnderWay
 from rdflive.server.graph_store import parsing
 from rdflive.server.graph_store.loads import Load
-from rdflive.server.graph_store.parsing import Order, by_oxigraph, by_rdflib
+from rdflive.server.graph_store.parsing import ParsingOrder, by_oxigraph, by_rdflib
 from rdflive.server.graph_store.writing import GraphWriter
 from support.protocol import Reply, asked
 from support.serving import Serving, serving
@@ -159,7 +159,7 @@ def test_warnings_of_rdflib_do_not_fill_the_pipe_of_errors() -> None:
         "util.find_spec = lambda name, *rest: None if name == 'pyoxigraph' else find(name, *rest); "
         "runpy.run_path(sys.argv.pop(1), run_name='__main__')"
     )
-    order = Order("text/turtle", "urn:b", False, False, 10**7, None, 1 << 30, 30.0).text()
+    order = ParsingOrder("text/turtle", "urn:b", False, False, 10**7, None, 1 << 30, 30.0).text()
     text = "".join(
         f"<urn:s> <urn:p> 'x{n}'^^<http://www.w3.org/2001/XMLSchema#integer> .\n" for n in range(500)
     )
@@ -287,7 +287,7 @@ ALIKE = [
 @pytest.mark.parametrize(("kind", "text"), ALIKE, ids=[kind for kind, _ in ALIKE])
 def test_both_parsers_read_the_same(kind: str, text: str) -> None:
     """Without pyoxigraph rdflib parses."""
-    order = Order(kind, "http://example.org/g", False, True, 10**6, None, 1 << 30, 10.0)
+    order = ParsingOrder(kind, "http://example.org/g", False, True, 10**6, None, 1 << 30, 10.0)
     read = []
     for parse in (by_oxigraph, by_rdflib):
         lines = b"".join(parse(io.BytesIO(text.encode()), order)).decode()
