@@ -91,6 +91,15 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert parsed(tmp_path, 'access-log = "-"').access_log == "-"
 
 
+def test_an_option_whose_value_may_be_left_out_is_true_or_false(tmp_path: Path) -> None:
+    """As `--follow` of a feed, and `--audit` at its own pace."""
+    options = parsed(tmp_path, "follow = true\naudit = true")
+    assert (options.follow, options.audit) == (True, "auto")
+    options = parsed(tmp_path, "follow = false\naudit = false")
+    assert (options.follow, options.audit) == (False, None)
+    assert parsed(tmp_path, 'follow = "http://e"\naudit = 7').follow == "http://e"
+
+
 WRONG = [
     ('lisen = "h:1"', "lisen is no option of rdflive serve; did you mean listen?"),
     ("query_seconds = 1", "query_seconds is no option of rdflive serve; did you mean query-seconds?"),
@@ -103,7 +112,8 @@ WRONG = [
     ("queries = 0", "queries must be a number from 1, not '0'"),
     ("pace = nan", "pace must be a number of seconds from 0"),
     ('pace = "1"', "pace must be a number, not '1'"),
-    ("follow = 1", "follow must be true or false, not 1"),
+    ("follow = 1", "follow must be a string, or true or false, not 1"),
+    ("guard = 1", "guard must be true or false, not 1"),
     ('data = "a.ttl"', "data must be a list of strings, not 'a.ttl'"),
     ("data = [1]", "data must be a list of strings, not [1]"),
     ('store = "sqlite"', "store must be one of memory, oxigraph, not 'sqlite'"),
@@ -144,6 +154,7 @@ CHECKED = [
     ('changes = "none.rdfp"', "", 2, "--changes"),
     ('backups = "b"', "", 2, "--backups goes with --store-path"),
     ('proxy = ["::1"]', "", 2, "needs --tokens FILE"),
+    ('access-log = "none/a.log"', "", 2, "none/a.log: "),
 ]
 
 
@@ -155,7 +166,8 @@ def test_check_finds_mistakes_and_serves_nothing(
     (tmp_path / "tokens.toml").write_text(tokens)
     (tmp_path / "good.ttl").write_text("<urn:a> <urn:p> 1 .")
     (tmp_path / "bad.ttl").write_text("<urn:a> <urn:p> 1")
-    (tmp_path / "rdflive.toml").write_text(f'{config}\naccess-log = "access.log"\n')
+    log = "" if "access-log" in config else 'access-log = "access.log"'
+    (tmp_path / "rdflive.toml").write_text(f"{config}\n{log}\n")
     before = sorted(path.name for path in tmp_path.iterdir())
     assert main(["serve", "--config", str(tmp_path / "rdflive.toml"), "--check"]) == code
     assert message in capsys.readouterr().err

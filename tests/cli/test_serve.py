@@ -146,7 +146,8 @@ def test_serve_follows_a_feed_and_goes_on_with_it(tmp_path: Path) -> None:
         assert told(url) == ({"status": "ok", "feed": "following"}, "1.0")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 128 + signal.SIGTERM
-    assert not list(tmp_path.glob("store.*"))  # what queries needed was put away
+    # the change log stays; what queries needed is removed
+    assert [path.name for path in tmp_path.glob("store.*")] == ["store.rdflive-log"]
     with run(store) as (_, url):
         assert count(url) == 3
 
@@ -211,7 +212,7 @@ def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest
 
     (tmp_path / "feed.rdfp").touch()
     monkeypatch.setattr("rdflive.server.service.make_server", served)
-    monkeypatch.setattr("rdflive.cli.serve.mirror", fail)
+    monkeypatch.setattr("rdflive.cli.served_feed.mirror", fail)
     monkeypatch.setattr(threading, "excepthook", lambda fault: shown.append(fault.exc_type))
     assert main(["serve", "--listen", "127.0.0.1:0", "--changes", str(tmp_path / "feed.rdfp")]) == 0
     assert (states, shown) == (["stopped"], [ZeroDivisionError])

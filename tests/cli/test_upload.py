@@ -71,7 +71,7 @@ def test_errors_name_the_file_and_the_remedy(server: Serving, capsys: pytest.Cap
         assert load(server, *arguments) == 2, arguments
         assert said in capsys.readouterr().err, arguments
     assert main(["load", server.url, "a.nt"]) == 2
-    assert "HTTP 401" in capsys.readouterr().err
+    assert "name a variable with its token by --token-env" in capsys.readouterr().err
     assert main(["load", "http://127.0.0.1:1", "a.nt"]) == 2
     assert "cannot be reached" in capsys.readouterr().err
     assert held(server) == ["<urn:a> <urn:p> <urn:o> ."]

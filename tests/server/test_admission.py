@@ -94,14 +94,16 @@ def test_bodies_are_counted_to_their_end() -> None:
 
 def test_requests_under_way_are_bounded_and_ended_by_their_rights() -> None:
     """A request ends if it needs a right that is lost, and not for another client or right."""
-    admission, ended = Admission(Limits(connections=3)), []
+    admission, ended, requests = Admission(Limits(connections=3)), [], []
     clients = [Client(name, RIGHTS) for name in ("a", "a", "b")]
     for number, (client, right) in enumerate(zip(clients, ("read", "subscribe", "subscribe"), strict=True)):
         request = UnderWay(client.name, lambda number=number: ended.append(number))  # type: ignore[misc]
         admission.enter(request)
         request.use(client, right)  # type: ignore[arg-type]
+        requests.append(request)
     assert admission.end_lost({"a": frozenset({"subscribe", "update"}), "c": RIGHTS}) == 1
     assert ended == [1]
+    assert [request.has_lost for request in requests] == [False, True, False]
     with pytest.raises(Problem, match="no right to update"):
         UnderWay("a", nothing).use(Client("a", frozenset({"read"})), "update")
 

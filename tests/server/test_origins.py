@@ -111,6 +111,8 @@ def test_headers_of_requests(shared: Serving, guarded: Serving) -> None:
         assert preflight(server, PAGE, "last-event-id", "content-type", "accept").status == 200
         assert preflight(server, PAGE, "x-other").status == 400
         assert preflight(server, PAGE, method="PATCH").status == 400
+        # documents of /store
+        assert preflight(server, PAGE, "content-encoding", method="PUT").status == 200
         assert preflight(server, PAGE, "authorization", "last-event-id").status == 200
     assert answered(shared, SELECT, Origin=PAGE, Authorization=f"Bearer {TOKEN}").status == 200
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 import uvicorn
-import uvicorn.lifespan.off  # uvicorn imports these late, when a signal may come: cli/serve.py
+import uvicorn.lifespan.off  # uvicorn imports these late, when a signal may come: cli/served_feed.py
 import uvicorn.lifespan.on
 import uvicorn.loops.asyncio
 import uvicorn.loops.auto

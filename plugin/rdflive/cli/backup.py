@@ -11,8 +11,9 @@ from typing import Final
 from urllib.parse import quote
 
 from rdflive.api.backup import StoreIsOpen, back_up_closed
+from rdflive.cli.server_address import server_address
 from rdflive.errors import RdfliveError
-from rdflive.http import Address, Http, HttpFault
+from rdflive.http import Http, HttpFault
 
 __all__ = ["EXAMPLES", "TEXT", "add_backup_options", "run"]
 
@@ -69,13 +70,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _ask_server(args: argparse.Namespace) -> None:
-    token = None if args.token_env is None else os.environ.get(args.token_env)
-    if args.token_env is not None and not token:
-        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
-    try:
-        address = Address.parse(args.store, token)
-    except ValueError as error:
-        raise RdfliveError(str(error).replace("token= instead", "--token-env instead")) from error
+    address = server_address(args.store, args.token_env)
     url = address.url(f"/backup?name={quote(args.target, safe='')}")
     try:
         with Http().send("POST", url, timeout=_SECONDS, headers=address.headers(), body=b"") as answer:

@@ -60,7 +60,8 @@ def type_of(action: argparse.Action) -> str:
     if _is_list(action):
         return "a list of strings"
     types = _NUMBERS.get(action.metavar, (str,))
-    return "a string" if types == (str,) else "a number" if float in types else "an integer"
+    name = "a string" if types == (str,) else "a number" if float in types else "an integer"
+    return f"{name}, or true or false" if action.nargs == "?" else name
 
 
 def _defaults(parser: argparse.ArgumentParser) -> Iterator[tuple[str, Any]]:
@@ -105,6 +106,9 @@ def _value(place: str, action: argparse.Action, value: Any, folder: Path) -> Any
         if not isinstance(value, bool):
             raise wrong
         return value
+    if action.nargs == "?" and isinstance(value, bool):
+        # true is the option without its value
+        return action.const if value else action.default
     if not _is_list(action):
         return _item(place, action, value, folder, wrong)
     if not isinstance(value, list):

@@ -13,6 +13,7 @@ import rdflib
 
 from rdflive.api.target import GraphTarget
 from rdflive.cli.load import load
+from rdflive.cli.server_address import server_address
 from rdflive.errors import RdfliveError
 from rdflive.feeds import open_lines, read_nquads
 from rdflive.http import Address, HttpFault, RetryPace
@@ -27,14 +28,10 @@ _PACE: Final = RetryPace()
 
 def address_of_primary(args: argparse.Namespace) -> Address:
     """Return the address and the token of `--follow URL`; raise `RdfliveError`."""
-    token = None if args.token_env is None else os.environ.get(args.token_env)
-    if args.token_env is not None and not token:
-        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
     try:
-        return Address.parse(args.follow, token)
-    except ValueError as error:
-        reason = str(error).replace("give token= instead", "name a variable with its token by --token-env")
-        raise RdfliveError(f"--follow: {reason}") from error
+        return server_address(args.follow, args.token_env)
+    except RdfliveError as error:
+        raise RdfliveError(f"--follow: {error}") from error
 
 
 def begin_following(

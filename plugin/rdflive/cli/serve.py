@@ -6,15 +6,13 @@ import argparse
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rdflive
-from rdflive.api.mirror import mirror  # not rdflive.mirror, which the thread of the feed would import
 from rdflive.asgi.addresses import listen
 from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
@@ -22,48 +20,54 @@ from rdflive.cli.common_options import checked_rules, listening_on
 from rdflive.cli.ending import ending_within
 from rdflive.cli.load import load, open_dataset, syntax_of
 from rdflive.cli.serve_options import check_serve_options, is_replica
-from rdflive.cli.serve_settings import Reload, read_settings
+from rdflive.cli.serve_settings import Reload, Settings, read_settings
+from rdflive.cli.served_feed import fed
 from rdflive.cli.shapes import check_shapes, selected
 from rdflive.cli.stored import check_folder, load_once, opened
 from rdflive.errors import RdfliveError
-from rdflive.feeds import Entry
 from rdflive.model import rows_unread
 from rdflive.store.stored_log import StoredLog, session_of
 
 if TYPE_CHECKING:
+    import socket
+
+    import rdflib
+    from starlette.applications import Starlette
+
     from rdflive.server.access_log import AccessLog
-    from rdflive.server.service import Service
+    from rdflive.server.primary import CommitPlace, Primary
+    from rdflive.store.history import History
 
 __all__ = ["run"]
 
-_LOOKS: Final = 0.5
-"""Seconds between two checks of a file for more content."""
 _END: Final = 15.0
 """Seconds to end after a signal, whatever the process is at."""
-_GRACE: Final = 10.0
-"""Seconds for an entry of the feed to complete at shutdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What the options of a command line name, read and checked."""
+
+    settings: Settings
+    form: Any
+    """The format of the feed."""
+    rules: list[Any]
+    primary: Primary | None
+    """The server that a replica follows."""
+    shapes: Any
+    validated: dict[str, Any]
+    """The focus nodes and shapes of `rdflive.validate`."""
 
 
 def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; errors of the command are raised before the load."""
     check_fork()
     with needing_server("serving"):
-        from rdflive.cli.replica import address_of_primary, begin_following, end_following
-        from rdflive.server import service as server
+        import rdflive.server.app  # noqa: F401 - before the handlers of signals, which an import must not meet
+        from rdflive.cli.replica import begin_following
         from rdflive.server.access_log import AccessLog
-        from rdflive.server.app import make_app
         from rdflive.server.durable import writing_ahead
-        from rdflive.server.primary import Primary
-        from rdflive.server.replica import Replica, kept_place
-    check_serve_options(args)
-    host, port = args.listen
-    settings = read_settings(args)
-    form = None if args.changes is None else format_of(args)
-    _check_files(args)
-    rules = checked_rules(args)
-    primary = Primary(address_of_primary(args)) if is_replica(args) else None
-    validated = selected(args)
-    shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
+    checked = _check(args)
     if args.check:
         _check_data(args)
         return
@@ -71,8 +75,8 @@ def run(args: argparse.Namespace) -> None:
     # until the server runs: a reload must not end a long load
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # before the load, which may take long: the port may be in use
-    with listening_on(host, port):
-        listener = listen(host, port)
+    with listening_on(*args.listen):
+        listener = listen(*args.listen)
     access_log = None if args.access_log is None else AccessLog(args.access_log)
     log, before = _log(args)
     with (
@@ -84,58 +88,112 @@ def run(args: argparse.Namespace) -> None:
     ):
         if log is not None:
             log.open(before)
-        name = None if form is None else feed_name(args)
-        paths = args.data if args.snapshot is None else [args.snapshot]
-        replica, is_new, history = None, False, None
-        if primary is not None:
+        if checked.primary is None:
+            place, loaded = None, _load(dataset, args, log)
+        else:
             # another program may have changed a store whose log is not known
             is_known = log is None or log.epoch != ""
-            place = begin_following(dataset, primary, args.store_path, is_known=is_known)
-        else:
-            is_new = load_once(
-                dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
-            )
-            has_followed = args.store_path is not None and kept_place(dataset) is not None
-            if log is not None and (has_followed or (is_new and paths)):
-                log.forget()  # it has none of the loaded data, and a former replica is on its own
-            if args.store_path is not None:
-                end_following(dataset)
-        if log is not None:
-            history = ending.enter_context(writing_ahead(dataset, log))
-        if primary is not None:
-            replica = Replica(dataset, primary, place, history=history, folder=args.store_path)
-        scratch = _scratch(args.store_path)
-        app = make_app(
-            dataset,
-            tokens=settings.tokens,
-            limits=settings.limits,
-            host=host,
-            allow_origins=args.allow_origin,
-            scratch=scratch,
-            shapes=shapes,
-            rules=rules or None,
-            audit=args.audit,
-            replica=replica,
-            access_log=access_log,
-            backups=None if args.backups is None else Path(args.backups),
-            history=history,
-            stored=log,
-            **validated,
-        )
-        if replica is None and next(dataset.quads(), None) is None:
-            print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
+            place, loaded = begin_following(dataset, checked.primary, args.store_path, is_known=is_known), []
+        history = None if log is None else ending.enter_context(writing_ahead(dataset, log))
+        app = _app(dataset, args, checked, access_log, log, history, place)
+        if checked.primary is None and next(dataset.quads(), None) is None:
+            print(_emptiness(loaded, args.store_path), file=sys.stderr)
         print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
-        server.allow_files()
-        with rows_unread():  # `check_shapes` has reported unread parts of the shapes
-            guard = rdflive.guard(dataset, shapes, **validated) if args.guard else nullcontext()
-        with guard, _fed(app.state.service, form, args, name):
-            server.make_server(
-                app,
-                certificate=args.certificate,
-                key=args.key,
-                proxies=args.proxy,
-                on_hangup=Reload(args, app.state.service, app.state.access, access_log),
-            ).run([listener])
+        _serve(app, listener, args, checked, access_log)
+
+
+def _check(args: argparse.Namespace) -> _Checked:
+    """Read what the options name, without the data; raise `RdfliveError`."""
+    from rdflive.cli.replica import address_of_primary
+    from rdflive.server.primary import Primary
+
+    check_serve_options(args)
+    settings = read_settings(args)
+    form = None if args.changes is None else format_of(args)
+    _check_files(args)
+    rules = checked_rules(args)
+    primary = Primary(address_of_primary(args)) if is_replica(args) else None
+    validated = selected(args)
+    shapes = check_shapes(args.shapes, is_guard=args.guard, **validated) if args.shapes else None
+    return _Checked(settings, form, rules, primary, shapes, validated)
+
+
+def _load(dataset: rdflib.Dataset, args: argparse.Namespace, log: StoredLog | None) -> list[str]:
+    """Load DATA into a dataset, and return the files; a store on disk takes them at its first start only."""
+    from rdflive.cli.replica import end_following
+    from rdflive.server.replica import kept_place
+
+    name = None if args.changes is None else feed_name(args)
+    paths = args.data if args.snapshot is None else [args.snapshot]
+    is_new = load_once(
+        dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
+    )
+    has_followed = args.store_path is not None and kept_place(dataset) is not None
+    if log is not None and (has_followed or (is_new and paths)):
+        log.forget()  # it has none of the loaded data, and a former replica is on its own
+    if args.store_path is not None:
+        end_following(dataset)
+    return paths if is_new else []
+
+
+def _app(
+    dataset: rdflib.Dataset,
+    args: argparse.Namespace,
+    checked: _Checked,
+    access_log: AccessLog | None,
+    log: StoredLog | None,
+    history: History | None,
+    place: CommitPlace | None,
+) -> Starlette:
+    """Return the application; `place` is that of the primary which a replica has."""
+    from rdflive.server.app import make_app
+    from rdflive.server.replica import Replica
+
+    replica = None
+    if checked.primary is not None and place is not None:
+        replica = Replica(dataset, checked.primary, place, history=history, folder=args.store_path)
+    return make_app(
+        dataset,
+        tokens=checked.settings.tokens,
+        limits=checked.settings.limits,
+        host=args.listen[0],
+        allow_origins=args.allow_origin,
+        scratch=_scratch(args.store_path),
+        shapes=checked.shapes,
+        rules=checked.rules or None,
+        audit=args.audit,
+        replica=replica,
+        access_log=access_log,
+        backups=None if args.backups is None else Path(args.backups),
+        history=history,
+        stored=log,
+        **checked.validated,
+    )
+
+
+def _serve(
+    app: Starlette,
+    listener: socket.socket,
+    args: argparse.Namespace,
+    checked: _Checked,
+    access_log: AccessLog | None,
+) -> None:
+    """Serve, with the guard and the feed, until a signal."""
+    from rdflive.server import service as server
+
+    service = app.state.service
+    server.allow_files()
+    with rows_unread():  # `check_shapes` has reported unread parts of the shapes
+        guarded = rdflive.guard(service.dataset, checked.shapes, **checked.validated) if args.guard else None
+    name = None if args.changes is None else feed_name(args)
+    with guarded or nullcontext(), fed(service, checked.form, args, name):
+        server.make_server(
+            app,
+            certificate=args.certificate,
+            key=args.key,
+            proxies=args.proxy,
+            on_hangup=Reload(args, service, app.state.access, access_log),
+        ).run([listener])
 
 
 def _end(*_: object) -> NoReturn:
@@ -163,11 +221,21 @@ def _check_data(args: argparse.Namespace) -> None:
             check_readable(path)
         except OSError as error:
             raise RdfliveError(f"{path}: {error.strerror}") from error
+    _check_access_log(args.access_log)
     if args.store_path is None:
         load(open_dataset(args.store, union=args.union), paths)
     else:
         check_folder(args.store_path)
     print("all options and files are valid", file=sys.stderr)
+
+
+def _check_access_log(path: str | None) -> None:
+    """Check that a file can be written, or made in its folder, and make none."""
+    if path is None or path == "-":
+        return
+    where = path if os.path.exists(path) else os.path.dirname(os.path.abspath(path))
+    if not os.access(where, os.W_OK):
+        raise RdfliveError(f"--access-log {path}: {where} cannot be written")
 
 
 @contextmanager
@@ -206,86 +274,6 @@ def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:
     else:
         reason = "no DATA was given"
     return f"the graph is empty: {reason}"
-
-
-@contextmanager
-def _fed(service: Service, form: Any, args: argparse.Namespace, name: str | None) -> Iterator[None]:
-    """Let the dataset follow the feed in a thread while the block runs."""
-    if form is None:
-        yield
-        return
-    # imports the store's adapter here: a signal during an import can leave Python's import lock held, and an
-    # import in the thread would then wait for ever
-    lock, is_over = service.capture.lock, threading.Event()
-    thread = threading.Thread(
-        target=_follow, args=(service, form, args, name, is_over), name="rdflive-feed", daemon=True
-    )
-    service.feed = "following"
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        # waits for a running entry; between two entries the lock is free
-        if lock.acquire(timeout=_GRACE):
-            lock.release()
-
-
-class _Over(Exception):  # noqa: N818 - not an error
-    """The server is ending."""
-
-
-def _follow(
-    service: Service, form: Any, args: argparse.Namespace, name: str | None, is_over: threading.Event
-) -> None:
-    def applied(entry: Entry) -> None:
-        service.metrics.feed_entries.inc()
-        if args.follow and entry.frame:
-            service.feed_lag = partial(_unread, args.changes, entry.frame[-1].end)
-        if is_over.wait(args.pace):
-            # between two entries, so that none is applied in part
-            raise _Over
-
-    try:
-        done = mirror(
-            service.dataset,
-            args.changes,
-            form,
-            name=name,
-            snapshot=args.snapshot,
-            on_bad=args.on_bad,
-            dead_letters=args.dead_letters,
-            follow=_LOOKS if args.follow else None,
-            on_entry=applied,
-        )
-    except _Over:
-        return
-    except BaseException as error:
-        service.feed = "stopped"
-        if not isinstance(error, RdfliveError | OSError):
-            raise  # the thread prints the traceback
-        if not is_over.is_set():
-            # the applied entries are still served
-            print(f"rdflive: error: the feed has stopped: {error}", file=sys.stderr, flush=True)
-    else:
-        service.feed = "ended"
-        print(f"the feed has ended: {_summary(done, args.dead_letters)}", file=sys.stderr, flush=True)
-
-
-def _unread(path: str, position: int) -> int:
-    """Return the bytes of a file behind a position."""
-    try:
-        return max(0, os.path.getsize(path) - position)
-    except OSError:  # it is being replaced
-        return 0
-
-
-def _summary(done: rdflive.Mirrored, dead_letters: str | None) -> str:
-    changes = "1 change" if done.changes == 1 else f"{done.changes:,} changes"
-    if not done.skipped:
-        return changes
-    records = "1 bad record" if done.skipped == 1 else f"{done.skipped:,} bad records"
-    return f"{changes}, {records} skipped into {dead_letters}"
 
 
 def _welcome(address: Any, args: argparse.Namespace) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from rdflive.cli.changes import check_readable
 from rdflive.cli.load import CountedFile, advancing, showing_progress, syntax_of
+from rdflive.cli.server_address import server_address
 from rdflive.client.failures import refused
 from rdflive.errors import RdfliveError
 from rdflive.http import Address, Exchange, Http, HttpFault, media_type
@@ -72,10 +73,7 @@ def run(args: argparse.Namespace) -> None:
     syntaxes = [_syntax(path, args.graph) for path in args.files]
     for path in args.files:
         check_readable(path)
-    try:
-        address = Address.parse(args.url, _token(args.token_env))
-    except ValueError as error:
-        raise RdfliveError(str(error)) from error
+    address = server_address(args.url, args.token_env)
     replaced: set[bool] = set()
     with showing_progress() as progress:
         for path, syntax in zip(args.files, syntaxes, strict=True):
@@ -99,13 +97,6 @@ def _syntax(path: str, graph: str | None) -> str:
     if graph is not None and syntax in _DATASETS:
         raise RdfliveError(f"{path}: a dataset names its graphs; leave --graph out")
     return syntax
-
-
-def _token(variable: str | None) -> str | None:
-    token = None if variable is None else os.environ.get(variable)
-    if variable is not None and not token:
-        raise RdfliveError(f"the environment variable {variable}, the token of --token-env, is not set")
-    return token
 
 
 def _target(address: Address, args: argparse.Namespace, *, is_dataset: bool) -> str:
@@ -140,8 +131,9 @@ def _send(
 
 def _refused(url: str, path: str, answer: Exchange) -> RdfliveError:
     body = answer.read(_SAID)
-    if answer.status == 400 and media_type(answer.headers) == "application/problem+json":
-        return RdfliveError(f"{path}: {json.loads(body).get('detail')}")
+    if media_type(answer.headers) == "application/problem+json":
+        hint = "; name a variable with its token by --token-env" if answer.status == 401 else ""
+        return RdfliveError(f"{path}: {json.loads(body).get('detail')}{hint}")
     error = refused(url, answer.status, answer.headers, body)
     return RdfliveError(f"{path}: {error}")
 

@@ -18,6 +18,7 @@ from rdflive.cli.common_options import (
     seconds,
 )
 from rdflive.cli.files import check_distinct
+from rdflive.cli.server_address import token_in
 from rdflive.cli.targets import listed_sinks, sink_choices
 from rdflive.errors import RdfliveError
 from rdflive.sinks.choice import SinkOption
@@ -183,10 +184,7 @@ def _check_source(args: argparse.Namespace) -> None:
     if args.token_env is not None:
         if not urls and getattr(args, "endpoint", None) is None:
             raise RdfliveError("--token-env goes with the URL of a server in place of DATA, or --endpoint")
-        if not os.environ.get(args.token_env):
-            raise RdfliveError(
-                f"the environment variable {args.token_env}, the token of --token-env, is not set"
-            )
+        token_in(args.token_env)
     if not urls:
         return
     if len(args.data) > 1:

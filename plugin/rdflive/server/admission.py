@@ -20,7 +20,7 @@ _REMEMBERED = 10_000
 class UnderWay:
     """A request until its end; `request.state.under_way` of Starlette."""
 
-    __slots__ = ("bytes", "end", "events", "key", "status", "uses")
+    __slots__ = ("bytes", "end", "events", "has_lost", "key", "status", "uses")
 
     def __init__(self, key: str, end: Callable[[], object]) -> None:
         self.key = key
@@ -29,6 +29,8 @@ class UnderWay:
         """Ends the connection at once."""
         self.uses: set[Right] = set()
         """The rights that the request has needed."""
+        self.has_lost = False
+        """True when the client has lost one of them."""
         self.bytes = 0
         """Bytes of the response so far, without its head."""
         self.events = 0
@@ -131,6 +133,7 @@ class Admission:
             if request.uses & rights
         ]
         for request in ended:
+            request.has_lost = True
             request.end()
         return len(ended)
 

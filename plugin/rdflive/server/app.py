@@ -162,7 +162,7 @@ def _sharing(origins: list[str]) -> list[Middleware]:
             allow_origins=origins,
             allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
             # a server without tokens ignores Authorization, but a client may send it all the same
-            allow_headers=["Last-Event-ID", "Authorization", "Prefer"],
+            allow_headers=["Last-Event-ID", "Authorization", "Content-Encoding", "Prefer"],
             allow_private_network=True,
             expose_headers=[
                 "Last-Event-ID",

@@ -74,7 +74,7 @@ class Replica:
         """Number of snapshots that were taken since the start."""
         self._dataset = dataset
         self._store: Any = manager.store_of(dataset)
-        # imports the store's adapter here and not in the thread; see `cli.serve`
+        # imports the store's adapter here and not in the thread; see `cli.served_feed`
         self._target = GraphTarget(dataset)
         self._scratch = None if folder is None else Path(os.path.realpath(folder)).parent
         if place != (self.history.number, self.history.epoch):

@@ -77,7 +77,8 @@ async def _write(request: Request, service: Service, target: StoreTarget) -> Res
                 )
             # the Recommendation, 5.5: the server names the new graph
             graph = base = headers["Location"] = f"{target.base.rstrip('/')}/{uuid4().hex}"
-        load = Load(document, base, graph, request.method == "PUT", target.together)
+        replaces = request.method == "PUT"
+        load = Load(document, base, graph, replaces, target.together, request.state.under_way)
         written = await service.loads.run(load)
     headers["Rdflive-Sequence"] = str(written.sequence)
     return Response(status_code=201 if written.is_new else 204, headers=headers)

@@ -220,9 +220,7 @@ class Topics:
         self._shared.end("the server is ending")
 
     async def _reached(self, last: str | None) -> int:
-        """Wait some seconds for the commit of an id, which another server may have reached earlier; return
-        the last commit.
-        """
+        """Wait for the commit of an id, which another server may have reached; return the last commit."""
         history = self._changes.history
         place = history.place(last or "")
         if place is not None and place > history.number:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 import rdflib
 from rdflib.compare import isomorphic
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+from rdflive.server.admission import UnderWay
+from rdflive.server.graph_store import parsing
+from rdflive.server.graph_store.loads import Load
 from rdflive.server.graph_store.parsing import ParsingOrder, by_oxigraph, by_rdflib
+from rdflive.server.graph_store.writing import GraphWriter
 from support.protocol import Reply, asked
 from support.serving import Serving, serving
 
@@ -111,6 +120,54 @@ def test_commit_has_a_bound(server: Serving) -> None:
     assert put(server, b"<urn:s> <urn:p> 1 .").status == 413
 
 
+def test_commit_of_long_literals_has_a_bound() -> None:
+    """Few triples may be large, and the server holds those of one commit in memory."""
+    text = gzip.compress("".join(f'<urn:s> <urn:p> "{n}{"x" * 10_000_000}" .\n' for n in range(40)).encode())
+    with serving(rdflib.Dataset("Oxigraph"), query_bytes=300_000_000) as server:
+        reply = put(server, text, "application/n-triples", Content_Encoding="gzip")
+        assert (reply.status, "commit=N" in reply.json["detail"]) == (413, True)
+        target = "?default&commit=20"
+        reply = put(server, text, "application/n-triples", target=target, Content_Encoding="gzip")
+        assert reply.status == 204, reply.body
+
+
+@pytest.mark.parametrize("iri", ["http://[bad", "http://a/%zz", "http://a/\uffff", "http://a#b#c"])
+def test_name_that_oxigraph_does_not_take_is_an_error_of_the_client(iri: str) -> None:
+    """In each method, in a parameter and as a path."""
+    with serving(rdflib.Dataset("Oxigraph")) as server:
+        for method, body in (("GET", b""), ("HEAD", b""), ("PUT", b"<urn:s> <urn:p> 1 ."), ("DELETE", b"")):
+            target = "/store?graph=" + quote(iri, safe="")
+            assert asked(server, method, target, body, Content_Type="text/turtle").status == 400, method
+        assert asked(server, "GET", "/store/%25zz").status == 400
+
+
+def test_full_disk_changes_nothing(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the document is kept until it is parsed."""
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    reply = put(server, b"<urn:s> <urn:p> <urn:never> .")
+    assert (reply.status, "No space left" in reply.json["detail"]) == (507, True)
+
+
+def test_warnings_of_rdflib_do_not_fill_the_pipe_of_errors() -> None:
+    """The server reads standard error at the end, so a full pipe would stop both for ever."""
+    hidden = (
+        "import importlib.util as util, runpy, sys; find = util.find_spec; "
+        "util.find_spec = lambda name, *rest: None if name == 'pyoxigraph' else find(name, *rest); "
+        "runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    )
+    order = ParsingOrder("text/turtle", "urn:b", False, False, 10**7, None, 1 << 30, 30.0).text()
+    text = "".join(
+        f"<urn:s> <urn:p> 'x{n}'^^<http://www.w3.org/2001/XMLSchema#integer> .\n" for n in range(500)
+    )
+    command = [sys.executable, "-W", "ignore", "-c", hidden, parsing.__file__, order]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True, timeout=60)
+    assert (done.stdout.count(b" .\n"), done.stderr) == (500, b"")
+
+
 def test_error_after_the_first_commits_says_what_is_written(server: Serving) -> None:
     """The commits before the place of the error stay, as the client has asked for several."""
     assert put(server, b"", target="?default&commit=1000").status == 204
@@ -120,6 +177,30 @@ def test_error_after_the_first_commits_says_what_is_written(server: Serving) -> 
     held = asked(server, "GET", "/store?default", Accept="application/n-triples").body.count(b" .\n")
     assert held % 500 == 0
     assert f"its first {held:,} triples are written" in reply.json["detail"]
+
+
+def test_lost_right_ends_a_document_between_two_commits(
+    server: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commits before stay, and no other follows."""
+    requests: list[UnderWay] = []
+    write = GraphWriter.write
+
+    def loaded(*values: Any) -> Load:
+        requests.append(values[-1])
+        return Load(*values)
+
+    def losing(writer: GraphWriter, rows: Any, *, replaces: bool) -> Any:
+        done = write(writer, rows, replaces=replaces)
+        requests[0].has_lost = True
+        return done
+
+    monkeypatch.setattr("rdflive.server.store.Load", loaded)
+    monkeypatch.setattr(GraphWriter, "write", losing)
+    reply = put(server, b"<urn:s> <urn:p> 1, 2, 3, 4, 5 .", target="?graph=urn:lost&commit=2")
+    assert (reply.status, "its first 2 triples are written" in reply.json["detail"]) == (403, True)
+    held = asked(server, "GET", "/store?graph=urn:lost", Accept="application/n-triples").body
+    assert held.count(b" .\n") == 2
 
 
 OPEN = (
@@ -206,7 +287,7 @@ ALIKE = [
 @pytest.mark.parametrize(("kind", "text"), ALIKE, ids=[kind for kind, _ in ALIKE])
 def test_both_parsers_read_the_same(kind: str, text: str) -> None:
     """Without pyoxigraph rdflib parses."""
-    order = ParsingOrder(kind, "http://example.org/g", False, True, 10**6, 1 << 30, 10.0)
+    order = ParsingOrder(kind, "http://example.org/g", False, True, 10**6, None, 1 << 30, 10.0)
     read = []
     for parse in (by_oxigraph, by_rdflib):
         lines = b"".join(parse(io.BytesIO(text.encode()), order)).decode()

@@ -54,12 +54,15 @@ class Document:
         return self.kind in DATASETS
 
     @contextmanager
-    def rows(self, limits: Limits, native: Any, base: str, *, is_dataset: bool) -> Iterator[Iterator[Row]]:
+    def rows(
+        self, limits: Limits, native: Any, base: str, *, is_dataset: bool, together: int | None
+    ) -> Iterator[Iterator[Row]]:
         """Parse the document, and yield its quads in terms of the store inside the block.
 
         `native` is the native store that takes terms of Oxigraph; with None the terms are rdflib's. `base`
-        is the base of relative IRIs. Only with `is_dataset` may the document have named graphs. The iterator
-        raises `Problem` 400 and 413. All is used in one thread.
+        is the base of relative IRIs. Only with `is_dataset` may the document have named graphs. `together`
+        quads are one commit; with None all are. The iterator raises `Problem` 400 and 413. All is used in one
+        thread.
         """
         order = ParsingOrder(
             self.kind,
@@ -67,11 +70,12 @@ class Document:
             self.is_gzip,
             is_dataset and self.is_dataset,
             limits.store_bytes,
+            together,
             limits.query_bytes,
             limits.query_seconds,
         )
         process = subprocess.Popen(  # noqa: S603 - this Python itself
-            [sys.executable, "-P", parsing.__file__, order.text()],
+            [sys.executable, "-P", "-W", "ignore", parsing.__file__, order.text()],
             stdin=self.file,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -102,7 +106,6 @@ def _check_end(process: subprocess.Popen[bytes]) -> None:
     if not status:
         return
     if status == 1:
-        # Python's warnings may come before
         members = json.loads(said.rpartition("\n")[2])
         raise Problem(members["status"], members["detail"], line=members["line"], column=members["column"])
     limit = "time" if status == -signal.SIGPROF else "memory"
@@ -127,22 +130,30 @@ def _rdflib_rows(stream: Any) -> Iterator[Row]:
 async def received(request: Request, folder: Path | None) -> Document:
     """Receive the document of a request into a file without a name, in a folder.
 
-    Raises `Problem` 415 for another format, 413 for a large document, and 408 for a slow one: its time limit
-    is for each 64 KiB.
+    Raises `Problem` 415 for another format, 413 for a large document, 408 for a slow one, whose time limit is
+    for each 64 KiB, and 507 for a full disk.
     """
     limits: Limits = request.app.state.service.limits
     kind, is_gzip = _declared(request)
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.store_bytes:
         raise _too_large(limits)
+    try:
+        file = await _filled(request, folder, limits)
+    except OSError as error:
+        raise Problem(507, f"the document cannot be kept on the disk: {error.strerror}") from error
+    return Document(file, kind, is_gzip)
+
+
+async def _filled(request: Request, folder: Path | None, limits: Limits) -> IO[bytes]:
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the document closes it
     try:
         await _fill(file, request, limits)
+        file.seek(0)
     except BaseException:
         file.close()
         raise
-    file.seek(0)
-    return Document(file, kind, is_gzip)
+    return file
 
 
 async def _fill(file: IO[bytes], request: Request, limits: Limits) -> None:

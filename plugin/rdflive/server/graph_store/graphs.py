@@ -63,7 +63,10 @@ def read_target(request: Request) -> StoreTarget:
 
 
 def has_graph(dataset: rdflib.Dataset, graph: str | None) -> bool:
-    """Return whether a dataset has a graph; its default graph always exists."""
+    """Return whether a dataset has a graph; its default graph always exists.
+
+    Raises `Problem` 400 for a name that the store does not take.
+    """
     if not graph:
         return True
     native = native_of(dataset)
@@ -71,7 +74,11 @@ def has_graph(dataset: rdflib.Dataset, graph: str | None) -> bool:
         return any(getattr(each, "identifier", each) == URIRef(graph) for each in dataset.store.contexts())
     from pyoxigraph import NamedNode
 
-    return bool(native.contains_named_graph(NamedNode(graph)))
+    try:
+        name = NamedNode(graph)
+    except ValueError as error:
+        raise Problem(400, f"graph must be an absolute IRI, got {graph!r}: {error}") from error
+    return bool(native.contains_named_graph(name))
 
 
 def _number(text: str) -> int:

@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeVar
 
 import rdflib
 
+from rdflive.server.admission import UnderWay
 from rdflive.server.failures import Problem, server_ends
 from rdflive.server.graph_store.documents import Document, Row
 from rdflive.server.graph_store.writing import GraphWriter, Written
@@ -47,6 +48,8 @@ class Load:
     replaces: bool
     together: int | None
     """Triples of one commit; None writes the document as one commit."""
+    under_way: UnderWay
+    """The request, whose client may lose the right before the last commit."""
 
 
 class Loads:
@@ -86,12 +89,18 @@ class Loads:
         """Write a document in a thread of the pool, whose commits the writing thread makes."""
 
         def write(function: Callable[[], Result]) -> Result:
+            if load.under_way.has_lost:
+                raise Problem(403, "the client has lost the right to update")
             return asyncio.run_coroutine_threadsafe(self._threads.write(function), loop).result()
 
         most = self._limits.store_triples
         writer = GraphWriter(self._dataset, load.graph, most)
         with load.document.rows(
-            self._limits, native_of(self._dataset), load.base, is_dataset=load.graph is None
+            self._limits,
+            native_of(self._dataset),
+            load.base,
+            is_dataset=load.graph is None,
+            together=load.together,
         ) as rows:
             if load.together is not None:
                 return self._write_in_parts(writer, rows, load, load.together, write)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import resource
 import signal
 import sys
@@ -19,7 +20,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any, Final, NoReturn
 
 __all__ = ["LONGEST", "ParsingOrder", "by_oxigraph", "by_rdflib", "main"]
@@ -27,7 +27,9 @@ __all__ = ["LONGEST", "ParsingOrder", "by_oxigraph", "by_rdflib", "main"]
 LONGEST: Final = 16_000_000
 """Bytes of the longest literal or IRI."""
 _BLOCK: Final = 1_000
-"""Quads that are written together."""
+"""Quads that are written together, or fewer with long terms."""
+_LARGE: Final = 1_000_000
+"""Bytes of quads that are written at once."""
 _DEEPEST: Final = 100
 """Triple terms in each other."""
 _READ: Final = 1 << 16
@@ -46,8 +48,10 @@ class ParsingOrder:
     """True if the document may have named graphs."""
     size: int
     """Bytes that the document may have, without compression, and as N-Quads."""
+    together: int | None
+    """Quads of one commit; None for one commit of all."""
     memory: int
-    """Bytes of memory."""
+    """Bytes of memory, and of one commit as N-Quads, which the server holds in memory."""
     seconds: float
     """Processor time between two blocks."""
 
@@ -67,12 +71,14 @@ class _DocumentError(Exception):
 def main() -> NoReturn:
     """Execute the order in the argument; write an error of the document as JSON to standard error."""
     order = ParsingOrder(**json.loads(sys.argv[1]))
+    # rdflib warns of odd terms one by one, and the server reads standard error only at the end
+    logging.disable()
     parse = by_rdflib if find_spec("pyoxigraph") is None else by_oxigraph
     try:
         source = io.BufferedReader(_Bounded(_opened(order), order.size), _READ)
         quads = parse(source, order)
         _confine(order)
-        _write_all(quads, order)
+        _write_all(_bounded(quads, order), order)
     except Exception as error:  # noqa: BLE001 - the parsers raise many kinds of errors
         sys.stderr.write(json.dumps(_refusal(error).members))
         sys.exit(1)
@@ -108,13 +114,29 @@ def _confine(order: ParsingOrder) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (order.memory, order.memory))
 
 
+def _bounded(quads: Iterator[bytes], order: ParsingOrder) -> Iterator[bytes]:
+    """Yield quads as long as each commit is small enough: few of them may have long literals."""
+    size = 0
+    for number, quad in enumerate(quads):
+        if order.together is not None and number % order.together == 0:
+            size = 0
+        size += len(quad)
+        if size > order.memory:
+            raise _DocumentError(
+                413,
+                f"one commit may have {order.memory:,} bytes as N-Quads: give commit=N, which makes a commit "
+                "of each N triples, with a smaller N",
+            )
+        yield quad
+
+
 def _write_all(quads: Iterator[Any], order: ParsingOrder) -> None:
     """Write quads in blocks, each within the processor time."""
     output, left = sys.stdout.buffer, order.size
     while True:
         # processor time: the reader may take long for what it reads
         signal.setitimer(signal.ITIMER_PROF, order.seconds)
-        block = b"".join(islice(quads, _BLOCK))
+        block = _block(quads)
         if not block:
             break
         left -= len(block)
@@ -122,6 +144,17 @@ def _write_all(quads: Iterator[Any], order: ParsingOrder) -> None:
             raise _DocumentError(413, f"the document has more than {order.size:,} bytes as N-Quads")
         output.write(block)
     output.flush()
+
+
+def _block(quads: Iterator[bytes]) -> bytes:
+    """Return the next quads, none at the end."""
+    lines, size = [], 0
+    for quad in quads:
+        lines.append(quad)
+        size += len(quad)
+        if len(lines) == _BLOCK or size > _LARGE:
+            break
+    return b"".join(lines)
 
 
 def by_oxigraph(source: Any, order: ParsingOrder) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any
 
 import rdflib
-import re2  # noqa: F401 - subscriptions import it late: see cli/serve.py
+import re2  # noqa: F401 - subscriptions import it late: see cli/served_feed.py
 from rdflib.term import Node
 
 from rdflive.api.live import explain, subscribe
