@@ -1,20 +1,15 @@
-"""The SPARQL 1.1 Protocol, with raw requests and with third-party clients."""
+"""The SPARQL 1.1 Protocol, with raw requests."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import rdflib
-from rdflib import Literal, URIRef
+from rdflib import URIRef
 from rdflib.compare import isomorphic
-from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 
 import rdflive
 from support.effort import sampled
@@ -32,17 +27,6 @@ GRAPHS = [f"http://e/data{i}" for i in range(4)]
 EACH_STORE = pytest.mark.sampled(by="server", always={"server": ["default", "Oxigraph"]})
 """For tables of cases: the gate tries some of them on disk too, where children are made in another way."""
 SEEN = "SELECT (GROUP_CONCAT(STR(?o)) AS ?seen) { { SELECT ?o { %s } ORDER BY ?o } }"
-
-
-@pytest.fixture(scope="module", params=["default", "Oxigraph", "disk"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A server over each kind of store."""
-    dataset = rdflib.Dataset("default" if request.param == "default" else "Oxigraph")
-    if request.param == "disk":
-        dataset.open(str(tmp_path_factory.mktemp("disk") / "store"))
-    with serving(dataset) as running:
-        yield running
-    dataset.close()
 
 
 NAMED_DATA = " ".join(f"GRAPH <{g}> {{ <http://e/s{i}> <http://e/p> {i} }}" for i, g in enumerate(GRAPHS))
@@ -363,34 +347,6 @@ def test_service_description_counts_as_void_does() -> None:
             return {name: int(o) for name in names for o in graph.objects(None, rdflib.VOID[name])}
 
         until(lambda: counted() == {"triples": 4, "properties": 2, "classes": 2})
-
-
-@EACH_STORE
-def test_rdflib_store_reads_and_writes(filled: Serving) -> None:
-    """rdflib's SPARQLStore and SPARQLUpdateStore speak to the server."""
-    ways: list[tuple[Any, str]] = [("GET", "xml"), ("POST", "json"), ("POST_FORM", "csv")]
-    for method, form in ways:
-        dataset = rdflib.Dataset(SPARQLStore(f"{filled.url}/query", method=method, returnFormat=form))
-        rows = {tuple(map(str, row)) for row in dataset.query("SELECT ?s ?o { ?s ?p ?o }")}
-        assert rows == {("http://e/s", "default")}
-        store = SPARQLUpdateStore(f"{filled.url}/query", f"{filled.url}/update", method=method)
-        graph = rdflib.Graph(store, URIRef("http://e/mine"))
-        graph.add((URIRef("http://e/a"), URIRef("http://e/p"), Literal("x")))
-        assert set(graph) == {(URIRef("http://e/a"), URIRef("http://e/p"), Literal("x"))}
-        graph.remove((None, None, None))
-        assert len(graph) == 0
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_curl_reads_and_writes(filled: Serving, tmp_path: Path) -> None:
-    """curl sends a form and a file, and is given the answer."""
-    (tmp_path / "update.ru").write_text("INSERT DATA { <http://e/c> <http://e/p> 'ü' }", encoding="utf-8")
-    curl = ["curl", "-sS", "--fail-with-body", "-H"]
-    file = ["--data-binary", f"@{tmp_path / 'update.ru'}"]
-    subprocess.run([*curl, f"Content-Type: {UPDATE}", *file, f"{filled.url}/update"], check=True)
-    form = ["Accept: text/csv", "--data-urlencode", "query=SELECT ?o { <http://e/c> ?p ?o }"]
-    printed = subprocess.run([*curl, *form, f"{filled.url}/query"], check=True, capture_output=True)
-    assert printed.stdout == "o\r\nü\r\n".encode()
 
 
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])

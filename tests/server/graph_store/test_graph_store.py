@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -20,17 +19,6 @@ pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 pytestmark = pytest.mark.posix("the server forks")
 
 TURTLE, NT, NQ, TRIG = "text/turtle", "application/n-triples", "application/n-quads", "application/trig"
-
-
-@pytest.fixture(scope="module", params=["default", "Oxigraph", "disk"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A server over each kind of store."""
-    dataset = rdflib.Dataset("default" if request.param == "default" else "Oxigraph")
-    if request.param == "disk":
-        dataset.open(str(tmp_path_factory.mktemp("disk") / "store"))
-    with serving(dataset) as running:
-        yield running
-    dataset.close()
 
 
 @pytest.fixture
