@@ -60,7 +60,8 @@ def type_of(action: argparse.Action) -> str:
     if _is_list(action):
         return "a list of strings"
     types = _NUMBERS.get(action.metavar, (str,))
-    return "a string" if types == (str,) else "a number" if float in types else "an integer"
+    name = "a string" if types == (str,) else "a number" if float in types else "an integer"
+    return f"{name}, or true" if action.nargs == "?" else name
 
 
 def _defaults(parser: argparse.ArgumentParser) -> Iterator[tuple[str, Any]]:
@@ -113,6 +114,8 @@ def _value(place: str, action: argparse.Action, value: Any, folder: Path) -> Any
 
 
 def _item(place: str, action: argparse.Action, item: Any, folder: Path, wrong: RdfliveError) -> Any:
+    if action.nargs == "?" and item is True:  # the option without a value
+        return action.const
     # bool is a subclass of int
     if not isinstance(item, _NUMBERS.get(action.metavar, (str,))) or isinstance(item, bool):
         raise wrong

@@ -165,7 +165,19 @@ def _check_data(args: argparse.Namespace) -> None:
         load(open_dataset(args.store, union=args.union), paths)
     else:
         check_folder(args.store_path)
+        _check_parent("store-path", args.store_path)
+    if args.access_log not in (None, "-"):
+        _check_parent("access-log", args.access_log)
     print("all options and files are valid", file=sys.stderr)
+
+
+def _check_parent(option: str, path: str) -> None:
+    """Check that the server can make a file or folder, also one beside it."""
+    parent = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(parent):
+        raise RdfliveError(f"--{option} {path}: the folder {parent} does not exist; make it")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise RdfliveError(f"--{option} {path}: this user may not write to the folder {parent}")
 
 
 @contextmanager
