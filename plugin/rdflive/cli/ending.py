@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 __all__ = ["ending_within"]
 
@@ -38,7 +39,7 @@ def ending_within(seconds: float) -> Iterator[None]:
 
 def _watch(reader: int, is_over: threading.Event, seconds: float) -> None:
     with open(reader, "rb", buffering=0) as numbers:
-        while number := numbers.read(1):
+        for number in iter(partial(numbers.read, 1), b""):
             if number[0] in (signal.SIGINT, signal.SIGTERM) and not is_over.wait(seconds):
                 message = (
                     f"rdflive: the process ends in the middle of its work, {seconds:g} s after the signal"

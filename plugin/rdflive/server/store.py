@@ -12,7 +12,7 @@ from rdflive.server.access import Client
 from rdflive.server.failures import Problem
 from rdflive.server.graph_store.documents import received
 from rdflive.server.graph_store.dumping import DumpGraph
-from rdflive.server.graph_store.graphs import Target, read_target
+from rdflive.server.graph_store.graphs import StoreTarget, read_target
 from rdflive.server.graph_store.loads import Load
 from rdflive.server.graph_store.writing import GraphWriter
 from rdflive.server.isolation.children import StateResponse
@@ -40,7 +40,7 @@ async def graph_store(request: Request) -> Response:
         return await _write(request, service, target)
 
 
-def _read(request: Request, service: Service, target: Target) -> Response:
+def _read(request: Request, service: Service, target: StoreTarget) -> Response:
     accept = ", ".join(request.headers.getlist("accept"))
     dump = DumpGraph(target.graph, accept, service.limits.query_seconds)
     history = service.history
@@ -52,7 +52,7 @@ def _read(request: Request, service: Service, target: Target) -> Response:
     )
 
 
-async def _delete(service: Service, target: Target) -> Response:
+async def _delete(service: Service, target: StoreTarget) -> Response:
     if target.graph is None:
         raise Problem(400, "name the graph to delete: graph=IRI, default, or a path below /store/")
     writer = GraphWriter(service.dataset, target.graph, service.limits.store_triples)
@@ -60,7 +60,7 @@ async def _delete(service: Service, target: Target) -> Response:
     return Response(status_code=204, headers={"Rdflive-Sequence": str(sequence)})
 
 
-async def _write(request: Request, service: Service, target: Target) -> Response:
+async def _write(request: Request, service: Service, target: StoreTarget) -> Response:
     """Replace a graph by the document of a request (PUT), or add the document to it (POST)."""
     most = service.limits.store_triples
     if target.together is not None and target.together > most:

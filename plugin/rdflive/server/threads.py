@@ -27,7 +27,7 @@ class Threads:
     """Runs functions for the event loop: updates in order in one thread, other work in two threads."""
 
     def __init__(self) -> None:
-        self._writer = _Writer()
+        self._writer = _WritingThread()
         self._worker = ThreadPoolExecutor(2, "rdflive-worker")
         self._writes_no_more = False
         self._begins_no_more = False
@@ -77,7 +77,7 @@ class Threads:
         self._worker.shutdown()
 
 
-class _Writer:
+class _WritingThread:
     """A thread that takes all functions that wait, runs them in order, and answers them together.
 
     So under load one switch between the threads serves several updates. Used in the event loop's thread.

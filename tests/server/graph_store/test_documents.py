@@ -13,7 +13,7 @@ import rdflib
 from rdflib.compare import isomorphic
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
-from rdflive.server.graph_store.parsing import Order, by_oxigraph, by_rdflib
+from rdflive.server.graph_store.parsing import ParsingOrder, by_oxigraph, by_rdflib
 from support.protocol import Reply, asked
 from support.serving import Serving, serving
 
@@ -206,7 +206,7 @@ ALIKE = [
 @pytest.mark.parametrize(("kind", "text"), ALIKE, ids=[kind for kind, _ in ALIKE])
 def test_both_parsers_read_the_same(kind: str, text: str) -> None:
     """Without pyoxigraph rdflib parses."""
-    order = Order(kind, "http://example.org/g", False, True, 10**6, 1 << 30, 10.0)
+    order = ParsingOrder(kind, "http://example.org/g", False, True, 10**6, 1 << 30, 10.0)
     read = []
     for parse in (by_oxigraph, by_rdflib):
         lines = b"".join(parse(io.BytesIO(text.encode()), order)).decode()

@@ -21,7 +21,7 @@ from rdflive.feeds import read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
 from rdflive.server.failures import Problem
 from rdflive.server.graph_store import parsing
-from rdflive.server.graph_store.parsing import Order
+from rdflive.server.graph_store.parsing import ParsingOrder
 from rdflive.server.settings import Limits
 from rdflive.server.sparql.formats import DATASETS, GRAPHS, RDF_XML, TURTLE
 from rdflive.server.sparql.operations import media_type
@@ -61,7 +61,7 @@ class Document:
         is the base of relative IRIs. Only with `is_dataset` may the document have named graphs. The iterator
         raises `Problem` 400 and 413. All is used in one thread.
         """
-        order = Order(
+        order = ParsingOrder(
             self.kind,
             base,
             self.is_gzip,

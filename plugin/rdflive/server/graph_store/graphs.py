@@ -14,14 +14,14 @@ from rdflive.server.failures import Problem
 from rdflive.server.sparql.answering import native_of
 from rdflive.server.sparql.operations import ABSOLUTE
 
-__all__ = ["DEFAULT", "Target", "has_graph", "read_target"]
+__all__ = ["DEFAULT", "StoreTarget", "has_graph", "read_target"]
 
 DEFAULT: Final = ""
 """The default graph, in place of a name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class StoreTarget:
     """The graph of a request."""
 
     graph: str | None
@@ -32,7 +32,7 @@ class Target:
     """Triples of one commit (`commit=`); None writes a document as one commit."""
 
 
-def read_target(request: Request) -> Target:
+def read_target(request: Request) -> StoreTarget:
     """Return the graph that the URL of a request means; raise `Problem` 400.
 
     `?graph=IRI` and `?default` name a graph, and a path below `/store/` is itself the name.
@@ -53,13 +53,13 @@ def read_target(request: Request) -> Target:
     if "default" in given:
         if given["default"]:
             raise Problem(400, "default takes no value: write graph=IRI for a named graph")
-        return Target(DEFAULT, address, together)
+        return StoreTarget(DEFAULT, address, together)
     if not is_direct and "graph" not in given:
-        return Target(None, address, together)
+        return StoreTarget(None, address, together)
     name = address if is_direct else given["graph"]
     if not ABSOLUTE.fullmatch(name):
         raise Problem(400, f"graph must be an absolute IRI, got {name!r}")
-    return Target(name, name, together)
+    return StoreTarget(name, name, together)
 
 
 def has_graph(dataset: rdflib.Dataset, graph: str | None) -> bool:

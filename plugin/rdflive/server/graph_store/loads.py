@@ -108,18 +108,26 @@ class Loads:
         gone = 0
         while load.replaces and (count := write(partial(writer.remove_some, together))):
             gone += count
-        made, first = 0, None
+        made: list[int] = []
+        first = write(partial(writer.write, part, replaces=False))
+        made.append(len(part))
         try:
-            while part or first is None:
-                last = write(partial(writer.write, part, replaces=False))
-                first = first or last
-                made += len(part)
-                part = self._rows(rows, together)
+            last = self._write_rest(writer, rows, together, made, write)
         except Problem as problem:
-            problem.detail += f"; its first {made:,} triples are written"
+            problem.detail += f"; its first {sum(made):,} triples are written"
             problem.detail += f", and {gone:,} earlier ones removed" if gone else ""
             raise
-        return Written(last.sequence, first.is_new)
+        return Written(first.sequence if last is None else last.sequence, first.is_new)
+
+    def _write_rest(
+        self, writer: GraphWriter, rows: Iterator[Row], together: int, made: list[int], write: _Writing
+    ) -> Written | None:
+        """Write the quads that are left, and note the number of each commit in `made`."""
+        last = None
+        while part := self._rows(rows, together):
+            last = write(partial(writer.write, part, replaces=False))
+            made.append(len(part))
+        return last
 
     def _rows(self, rows: Iterator[Row], most: int) -> list[Row]:
         """Return the next quads; raise `Problem` 503 when the server ends."""

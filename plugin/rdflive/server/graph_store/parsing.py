@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-__all__ = ["LONGEST", "Order", "by_oxigraph", "by_rdflib", "main"]
+__all__ = ["LONGEST", "ParsingOrder", "by_oxigraph", "by_rdflib", "main"]
 
 LONGEST: Final = 16_000_000
 """Bytes of the longest literal or IRI."""
@@ -34,7 +34,7 @@ _READ: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ParsingOrder:
     """What to parse, and within which limits."""
 
     kind: str
@@ -66,7 +66,7 @@ class _DocumentError(Exception):
 
 def main() -> NoReturn:
     """Execute the order in the argument; write an error of the document as JSON to standard error."""
-    order = Order(**json.loads(sys.argv[1]))
+    order = ParsingOrder(**json.loads(sys.argv[1]))
     parse = by_rdflib if find_spec("pyoxigraph") is None else by_oxigraph
     try:
         source = io.BufferedReader(_Bounded(_opened(order), order.size), _READ)
@@ -79,7 +79,7 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _opened(order: Order) -> Any:
+def _opened(order: ParsingOrder) -> Any:
     return gzip.GzipFile(fileobj=sys.stdin.buffer) if order.is_gzip else sys.stdin.buffer
 
 
@@ -102,13 +102,13 @@ class _Bounded(io.RawIOBase):
         return len(piece)
 
 
-def _confine(order: Order) -> None:
+def _confine(order: ParsingOrder) -> None:
     """Limit memory, and write no core dump, which would contain the document."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (order.memory, order.memory))
 
 
-def _write_all(quads: Iterator[Any], order: Order) -> None:
+def _write_all(quads: Iterator[Any], order: ParsingOrder) -> None:
     """Write quads in blocks, each within the processor time."""
     output, left = sys.stdout.buffer, order.size
     while True:
@@ -124,7 +124,7 @@ def _write_all(quads: Iterator[Any], order: Order) -> None:
     output.flush()
 
 
-def by_oxigraph(source: Any, order: Order) -> Iterator[bytes]:
+def by_oxigraph(source: Any, order: ParsingOrder) -> Iterator[bytes]:
     """Return a document as lines of N-Quads, with new blank nodes."""
     from pyoxigraph import DefaultGraph, RdfFormat, Triple, parse
 
@@ -150,7 +150,7 @@ def _check_depth(term: Any, triple: type[Any]) -> None:
             raise _DocumentError(400, f"more than {_DEEPEST} triple terms are nested in each other")
 
 
-def by_rdflib(source: Any, order: Order) -> Iterator[bytes]:
+def by_rdflib(source: Any, order: ParsingOrder) -> Iterator[bytes]:
     """Return a document as lines of N-Quads, with new blank nodes; rdflib reads it as a whole first."""
     from rdflib import Dataset
 
