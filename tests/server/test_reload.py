@@ -156,6 +156,8 @@ def test_a_reload_names_what_needs_a_restart(tmp_path: Path) -> None:
     with running(tmp_path, config="request-bytes = 1000\n") as served:
         config = tmp_path / "rdflive.toml"
         good = config.read_text()
+        # before it serves, the signal is ignored
+        assert served.status("/query?query=ASK+%7B%7D", "anna") == 200
         config.write_text(good.replace("1000", "2000") + 'audit = 3\nallow-origin = ["http://e"]\n')
         for _ in range(2):
             assert served.reload().endswith("; changed, and in force after a restart: allow-origin, audit\n")
