@@ -78,6 +78,14 @@ def test_the_command_line_wins_and_lists_are_not_joined(tmp_path: Path) -> None:
     assert {**vars(again), "reread": 0} == {**vars(options), "reread": 0}
 
 
+def test_true_is_an_option_without_its_value(tmp_path: Path) -> None:
+    """For the options that the command line takes with and without a value."""
+    options = parsed(tmp_path, "audit = true\nfollow = true\n")
+    given = make_parser("serve").parse_args(["--audit", "--follow"])
+    assert (options.audit, options.follow) == (given.audit, given.follow) == ("auto", given.follow)
+    assert given.follow
+
+
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     """Files and folders are; standard input, names of rule sets and absolute paths are not."""
     (tmp_path / "own.n3").touch()
@@ -110,6 +118,8 @@ WRONG = [
     ("queries = 1.5", "queries must be an integer, not 1.5"),
     ("queries = true", "queries must be an integer, not True"),
     ("queries = 0", "queries must be a number from 1, not '0'"),
+    ('audit = "auto"', "audit must be an integer, or true or false, not 'auto'"),
+    ("audit = 0", "audit must be a number of commits from 1, or auto"),
     ("pace = nan", "pace must be a number of seconds from 0"),
     ('pace = "1"', "pace must be a number, not '1'"),
     ("follow = 1", "follow must be a string, or true or false, not 1"),
@@ -144,6 +154,9 @@ CHECKED = [
     ('listen = "0.0.0.0:1"', "", 2, "other machines need --tokens FILE"),
     ('tokens = "tokens.toml"', "[a]\n", 2, "tokens.toml: [a]: rights must list some of"),
     ('tokens = "tokens.toml"', TOKENS, 0, "all options"),
+    ('tokens = "tokens.toml"', TOKENS.replace("board-", "replace-me-", 1), 2, "public one of the example"),
+    ('access-log = "none/access.log"', "", 2, "none does not exist"),
+    ('store-path = "none/s"', "", 2, "none does not exist"),
     ('data = ["bad.ttl"]', "", 2, "bad.ttl"),
     ('data = ["none.ttl"]', "", 2, "none.ttl: No such file"),
     ('data = ["none.ttl"]\nstore-path = "s"', "", 2, "none.ttl: No such file"),
@@ -154,7 +167,6 @@ CHECKED = [
     ('changes = "none.rdfp"', "", 2, "--changes"),
     ('backups = "b"', "", 2, "--backups goes with --store-path"),
     ('proxy = ["::1"]', "", 2, "needs --tokens FILE"),
-    ('access-log = "none/a.log"', "", 2, "none/a.log: "),
 ]
 
 
@@ -166,8 +178,9 @@ def test_check_finds_mistakes_and_serves_nothing(
     (tmp_path / "tokens.toml").write_text(tokens)
     (tmp_path / "good.ttl").write_text("<urn:a> <urn:p> 1 .")
     (tmp_path / "bad.ttl").write_text("<urn:a> <urn:p> 1")
-    log = "" if "access-log" in config else 'access-log = "access.log"'
-    (tmp_path / "rdflive.toml").write_text(f"{config}\n{log}\n")
+    (tmp_path / "rdflive.toml").write_text(
+        config if "access-log" in config else f'{config}\naccess-log = "access.log"\n'
+    )
     before = sorted(path.name for path in tmp_path.iterdir())
     assert main(["serve", "--config", str(tmp_path / "rdflive.toml"), "--check"]) == code
     assert message in capsys.readouterr().err

@@ -20,9 +20,17 @@ ROOT = Path(__file__).parents[2]
 SERVICE = ROOT / "examples" / "service"
 
 
-def test_the_configuration_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
-    """As it is, with its tokens."""
-    assert main(["serve", "--config", str(SERVICE / "rdflive.toml"), "--check"]) == 0
+def test_the_configuration_is_valid_with_other_tokens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tokens are public, and refused."""
+    store = ["--store-path", str(tmp_path / "store")]
+    checked = ["serve", "--config", str(SERVICE / "rdflive.toml"), *store, "--check"]
+    assert main(checked) == 2
+    assert "[board]: token is the public one of the example" in capsys.readouterr().err
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text((SERVICE / "tokens.toml").read_text().replace("replace-me", "own"))
+    assert main([*checked, "--tokens", str(tokens)]) == 0
     assert capsys.readouterr().err.endswith("all options and files are valid\n")
 
 

@@ -14,6 +14,7 @@ import rdflib
 from rdflive.delivery.subscription import Member
 from rdflive.engine.view import View
 from rdflive.server.access import Client, digest
+from rdflive.store import History
 from support.protocol import Reply, asked, updated
 from support.serving import Serving, serving
 from support.sinks import Event, listening
@@ -122,6 +123,17 @@ def test_an_audit_on_request(store: str, tmp_path: Path, monkeypatch: pytest.Mon
         assert wrong["missing"]["rows"][0].startswith("<http://e/1> ")
         assert len(begun(events).data["added"]) == 2
         assert audited(server, JOIN).json["equal"]
+
+
+def test_an_audit_names_the_commit_as_its_clients_know_it() -> None:
+    """By its number in the history of the store, which holds across restarts."""
+    with (
+        serving(rdflib.Dataset(), history=History("0000002a", number=40)) as server,
+        listening(at(server, JOIN)) as events,
+    ):
+        begun(events)
+        add(server, 0)
+        assert audited(server, JOIN).json["commit"] == 41 == next(events).data["sequence"]
 
 
 def test_what_cannot_be_audited_has_a_reason() -> None:

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 import urllib.request
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -137,13 +138,15 @@ def test_bytes_in_flight_are_counted() -> None:
 
 
 def test_every_metric_of_the_dashboard_exists() -> None:
-    """The names in its expressions are those of a server with a feed."""
+    """The names in its expressions are those of a server with a feed, and of a replica."""
     dashboard = json.loads((SERVICE / "grafana.json").read_text())
     texts = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     names = {name for text in texts for name in re.findall(r"\b(?:rdflive|process)_\w+", text)}
     assert len(names) > 10
     with serving() as served:
         served.service.feed, served.service.feed_lag = "following", lambda: 0
+        lag = SimpleNamespace(commits=0, seconds=0.0)
+        served.service.replica = SimpleNamespace(lag=lag, is_connected=True, resyncs=0, close=lambda: None)
         assert status(served, "GET", f"/query?query={QUERY}") == 200
         assert names - set(metrics(served)) == set()
     ids = [panel["id"] for panel in dashboard["panels"]]

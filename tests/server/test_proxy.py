@@ -128,3 +128,16 @@ def test_the_proxy_of_the_page_passes_all_on(tmp_path: Path) -> None:
     # nginx appends the address that it saw, and 127.0.0.1 is the proxy: the one before it is the client's
     assert found[-1]["address"] == "203.0.113.9"
     assert not re.search(TOKEN, lines)
+
+
+def test_a_large_document_passes_the_proxy(tmp_path: Path) -> None:
+    """And pages at any port of the proxy are those of the server."""
+    body = b"".join(b"<urn:s%d> <urn:p> <urn:o> .\n" % number for number in range(50_000))
+    with (
+        serving(rdflib.Dataset(store="Oxigraph"), tokens=TOKENS, proxies=["127.0.0.1"]) as served,
+        proxied(tmp_path, served.port) as port,
+    ):
+        host = f"rail.example.org:{port}"
+        given = {"Content-Type": "application/n-triples", "Host": host, "Origin": f"https://{host}"}
+        with asked(port, "/store?default", body, **given) as answer:
+            assert answer.status == 204

@@ -150,6 +150,21 @@ def test_a_broken_file_changes_nothing(tmp_path: Path) -> None:
         assert until(lambda: b"urn:a" in stream.readline())
 
 
+def test_a_reload_names_what_needs_a_restart(tmp_path: Path) -> None:
+    """Every time, until the option has its old value again."""
+    written(tmp_path, anna=ALL)
+    with running(tmp_path, config="request-bytes = 1000\n") as served:
+        config = tmp_path / "rdflive.toml"
+        good = config.read_text()
+        # before it serves, the signal is ignored
+        assert served.status("/query?query=ASK+%7B%7D", "anna") == 200
+        config.write_text(good.replace("1000", "2000") + 'audit = 3\nallow-origin = ["http://e"]\n')
+        for _ in range(2):
+            assert served.reload().endswith("; changed, and in force after a restart: allow-origin, audit\n")
+        config.write_text(good)
+        assert served.reload().endswith("were ended\n")
+
+
 def test_the_command_line_wins_after_a_reload_too(tmp_path: Path) -> None:
     """The file is completed again by the options of the process."""
     written(tmp_path, anna=ALL)

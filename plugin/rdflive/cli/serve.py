@@ -221,21 +221,23 @@ def _check_data(args: argparse.Namespace) -> None:
             check_readable(path)
         except OSError as error:
             raise RdfliveError(f"{path}: {error.strerror}") from error
-    _check_access_log(args.access_log)
     if args.store_path is None:
         load(open_dataset(args.store, union=args.union), paths)
     else:
         check_folder(args.store_path)
+        _check_parent("store-path", args.store_path)
+    if args.access_log not in (None, "-"):
+        _check_parent("access-log", args.access_log)
     print("all options and files are valid", file=sys.stderr)
 
 
-def _check_access_log(path: str | None) -> None:
-    """Check that a file can be written, or made in its folder, and make none."""
-    if path is None or path == "-":
-        return
-    where = path if os.path.exists(path) else os.path.dirname(os.path.abspath(path))
-    if not os.access(where, os.W_OK):
-        raise RdfliveError(f"--access-log {path}: {where} cannot be written")
+def _check_parent(option: str, path: str) -> None:
+    """Check that the server can make a file or folder, also one beside it."""
+    parent = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(parent):
+        raise RdfliveError(f"--{option} {path}: the folder {parent} does not exist; make it")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise RdfliveError(f"--{option} {path}: this user may not write to the folder {parent}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdflive.asgi.addresses import is_loopback
 from rdflive.cli.changes import check_readable
+from rdflive.cli.serve_options import check_serve_options
 from rdflive.errors import RdfliveError
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ __all__ = ["Reload", "Settings", "read_settings"]
 log = logging.getLogger("rdflive")
 
 _CERTIFICATE: Final = ("certificate", "key")
+_NO_OPTIONS: Final = ("reread", "tokens")
+"""Members of the parsed options that no restart needs: a function, and the file that is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Reload:
             fresh = self._args.reread()
             if (fresh.tokens is None) != (self._args.tokens is None):
                 raise RdfliveError("tokens cannot be added to a running server or left out; start it again")
+            check_serve_options(fresh)
             settings = read_settings(fresh)
         except RdfliveError as error:
             log.error("nothing was reloaded, and the settings before stay in force: %s", error)
@@ -101,4 +105,22 @@ class Reload:
         ended = 0
         if settings.tokens is not None:
             ended = self._service.admission.end_lost(self._access.replace_tokens(settings.tokens))
-        log.warning("reloaded tokens, limits and certificate; %d requests without a right were ended", ended)
+        others = self._others(fresh, has_tls=server.config.ssl is not None)
+        log.warning(
+            "reloaded tokens, limits and certificate; %d requests without a right were ended%s",
+            ended,
+            f"; changed, and in force after a restart: {', '.join(others)}" if others else "",
+        )
+
+    def _others(self, fresh: argparse.Namespace, *, has_tls: bool) -> list[str]:
+        """Return the options that have changed and are not taken over."""
+        from rdflive.server.settings import Limits
+
+        known = {*_NO_OPTIONS, *(field.name for field in fields(Limits))}
+        if has_tls and fresh.certificate is not None:
+            known |= set(_CERTIFICATE)
+        started = vars(self._args)
+        changed = (
+            name for name, value in vars(fresh).items() if name not in known and started[name] != value
+        )
+        return sorted(name.replace("_", "-") for name in changed)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
-from rdflive.http import may_pass, media_type, refusal, shown
+from rdflive.http import may_pass, problem_of, refusal, shown
 from rdflive.syntax.excerpt import with_excerpt
 
 __all__ = ["MalformedEvent", "ServerError", "ended", "refused"]
@@ -15,7 +14,7 @@ __all__ = ["MalformedEvent", "ServerError", "ended", "refused"]
 _PATIENCE: Final = 600.0
 """The longest wait in seconds that a server may request."""
 _ADVICE: Final = {
-    401: "give the token of the server: connect(url, token=…)",
+    401: "give the token of the server: connect(url, token=…), or --token-env VARIABLE",
     403: "the token lacks the right for this; ask for one that has it",
     404: "nothing is served under this address: check the URL",
     429: "wait, or close subscriptions",
@@ -55,7 +54,7 @@ def refused(
     >>> str(refused("http://e/", 404, {}, b""))
     'http://e/: HTTP 404; nothing is served under this address: check the URL'
     """
-    problem = _problem(headers, body)
+    problem = problem_of(headers, body)
     detail = str(problem.get("detail") or shown(body))
     # not isinstance, for which `true` is an integer
     if status == 400 and type(problem.get("line")) is type(problem.get("column")) is int:
@@ -96,13 +95,3 @@ def _at_place(
     # the server's excerpt contains the prologue
     said = with_excerpt(detail, text, line, column) if "\n" in detail else detail
     return QuerySyntaxError(said, line=line, column=column)
-
-
-def _problem(headers: Mapping[str, str], body: bytes) -> Mapping[str, Any]:
-    if media_type(headers) != "application/problem+json":
-        return {}
-    try:
-        problem = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return problem if isinstance(problem, dict) else {}

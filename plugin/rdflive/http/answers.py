@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "HttpFault",
     "RetryPace",
     "may_pass",
     "media_type",
+    "problem_of",
     "read_date",
     "refusal",
     "retry_after",
@@ -110,6 +112,21 @@ def read_date(text: str) -> datetime | None:
 def media_type(headers: Mapping[str, str]) -> str:
     """Return the media type of a body without its parameters; `text/plain` if the headers name none."""
     return headers.get("Content-Type", "text/plain").partition(";")[0].strip().lower()
+
+
+def problem_of(headers: Mapping[str, str], body: bytes) -> Mapping[str, Any]:
+    """Return the members of a problem document (RFC 9457); none for another or a malformed body.
+
+    >>> problem_of({"Content-Type": "application/problem+json"}, b'{"detail": "no token"}')["detail"]
+    'no token'
+    """
+    if media_type(headers) != "application/problem+json":
+        return {}
+    try:
+        problem = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return problem if isinstance(problem, dict) else {}
 
 
 def shown(text: str | bytes) -> str:

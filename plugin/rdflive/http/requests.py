@@ -16,7 +16,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, MaxRetryError
 from urllib3.util import parse_url
 
-from rdflive.http.answers import HttpFault, refusal, shown
+from rdflive.http.answers import HttpFault, problem_of, refusal, shown
 
 __all__ = ["Exchange", "Http", "split_url"]
 
@@ -133,7 +133,9 @@ class Exchange(ExitStack):
     def refusal(self) -> HttpFault:
         """Return the fault of an unsuccessful response, from its status and the beginning of its body."""
         with self:
-            return refusal(self.status, self.headers, shown(self.read(_PIECE)))
+            body = self.read(_PIECE)
+            detail = problem_of(self.headers, body).get("detail")
+            return refusal(self.status, self.headers, shown(str(detail) if detail else body))
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the body in pieces as they arrive; a line break is always the end of a piece."""

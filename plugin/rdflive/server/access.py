@@ -33,6 +33,8 @@ _LOGGED: Final = 100
 _SHORTEST: Final = 16
 """Characters of the shortest accepted token."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
+_SAMPLE: Final = "replace-me"
+"""How the tokens of examples/service begin, which are public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,10 @@ def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
     if token is not None:
         if not isinstance(token, str) or len(token) < _SHORTEST or not token.isascii() or " " in token:
             raise RdfliveError(f"{place}: token must be {_SHORTEST} or more ASCII characters without spaces")
+        if token.startswith(_SAMPLE):
+            raise RdfliveError(
+                f"{place}: token is the public one of the example; replace it by one of your own"
+            )
         key = digest(token)
     if not isinstance(key, str) or not _DIGEST.fullmatch(key):
         raise RdfliveError(f"{place}: sha256 must be 64 digits 0-9a-f, got {key!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from math import inf
@@ -25,6 +26,7 @@ from rdflive.server.isolation.work import AuditAnswer
 from rdflive.server.metrics import Metrics
 from rdflive.server.threads import Threads
 from rdflive.server.topics import Topic, Topics
+from rdflive.store.history import History
 
 __all__ = ["Audits", "audit_topic"]
 
@@ -47,6 +49,7 @@ class Audits:
         threads: Threads,
         metrics: Metrics,
         every: Every | None,
+        history: Callable[[], History],
     ) -> None:
         self._store: Any = manager.store_of(dataset)
         self._topics = topics
@@ -55,6 +58,7 @@ class Audits:
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._every = every
+        self._history = history
         self._pace: AuditPace | None = None
         self._audited: set[str] = set()
         """The topics that had their turn in this round."""
@@ -98,6 +102,8 @@ class Audits:
             name: Sample(value["total"], tuple(value["rows"])) if isinstance(value, dict) else value
             for name, value in told["audit"].items()
         }
+        # the number that clients know, in place of that in this process
+        samples["commit"] = self._history().number_of(samples["commit"])
         audit = Audit(**samples)
         subscription.note_audit(audit)
         if not audit:

@@ -175,7 +175,9 @@ class Service:
             self.changes,
             is_audited=self.audit is not None,
         )
-        self.audits = Audits(dataset, self.topics, self.children, threads, self.metrics, self.audit)
+        self.audits = Audits(
+            dataset, self.topics, self.children, threads, self.metrics, self.audit, lambda: self.history
+        )
         await threads.work(self.audits.begin)
         self.vocabulary = DataVocabulary(dataset, lambda: self.changes.last)
         self.is_stopping = False
