@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 import rdflib
 
+import rdflive
 from rdflive.delivery.subscription import Member
 from rdflive.engine.view import View
 from rdflive.server.access import Client, digest
@@ -195,3 +196,18 @@ def test_only_subscribers_may_audit() -> None:
         assert asked(server, "POST", "/subscriptions/any/audit").status == 401
         reply = asked(server, "POST", "/subscriptions/any/audit", Authorization="Bearer secret")
         assert reply.status == 403
+
+
+def test_a_remote_subscription_is_audited_by_its_server() -> None:
+    """`audit` of a client returns what the server finds, and the reason where that is impossible."""
+    with serving() as server:
+        add(server, 1)
+        client = rdflive.connect(server.url)
+        with client.subscribe(LONE) as subscription:
+            audit = subscription.audit()
+            assert (bool(audit), audit.commit, audit.kept.total, audit.query) == (True, 1, 1, LONE)
+        with (
+            client.subscribe(LONE, entailment="rdfs") as subscription,
+            pytest.raises(rdflive.RdfliveError, match="does not entail triples"),
+        ):
+            subscription.audit()

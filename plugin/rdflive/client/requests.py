@@ -88,10 +88,13 @@ def messages(url: str, stream: Exchange, last: str) -> Iterator[Message]:
         raise ServerError(f"{url}: the connection was lost: {fault}") from fault
 
 
-def document(address: Address, path: str, question: ServedQuestion | None, timeout: float) -> dict[str, Any]:
+def document(
+    address: Address, path: str, question: ServedQuestion | None, timeout: float, *, method: str = "GET"
+) -> dict[str, Any]:
     """Return a JSON object, by POST of a query if given; raise `ServerError`."""
+    accepted = {"Accept": "application/json"}
     try:
-        with _send(Http(), address, path, question, {"Accept": "application/json"}, timeout) as answer:
+        with _send(Http(), address, path, question, accepted, timeout, method=method) as answer:
             found = json.loads(answer.read())
         if not isinstance(found, dict):
             raise ValueError("it is not a JSON object")
@@ -107,9 +110,11 @@ def _send(
     question: ServedQuestion | None,
     headers: Mapping[str, str],
     timeout: float,
+    *,
+    method: str = "GET",
 ) -> Exchange:
     """Send a request and return its successful response."""
-    url, target, method, body, prologue = address.url(path), address.url(path), "GET", None, ""
+    url, target, body, prologue = address.url(path), address.url(path), None, ""
     if question is not None:
         # by POST: a query may exceed the length of a URL
         target, method, body, prologue = question.target(url), "POST", question.body, question.prologue

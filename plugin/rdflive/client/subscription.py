@@ -15,6 +15,7 @@ from rdflive.client.following import Following
 from rdflive.client.order import Ordering, ordering_of
 from rdflive.client.question import ServedQuestion
 from rdflive.client.requests import Message, document, open_stream
+from rdflive.delivery.audit import Audit
 from rdflive.delivery.base import BaseSubscription, Stats
 from rdflive.delivery.calling import Callback, call, failed, interrupted
 from rdflive.delivery.constructed import ConstructedGraph
@@ -149,14 +150,30 @@ class RemoteSubscription(BaseSubscription):
                 f"{self._address.url('/explain')}: no explanation in {members!r:.200}"
             ) from error
 
+    def audit(self) -> Audit:
+        """Compare the answer that the server keeps with an evaluation by its store's own engine, now.
+
+        After a wrong answer the subscription begins again in the server. Raises `ServerError`, also for a
+        query that cannot be audited.
+        """
+        path = f"{self._path()}/audit"
+        members = document(self._address, path, None, self._timeout, method="POST")
+        try:
+            return Audit.of(members)
+        except (KeyError, TypeError) as error:
+            raise ServerError(f"{self._address.url(path)}: no audit in {members!r:.200}") from error
+
+    def _path(self) -> str:
+        with self._reading():
+            return f"/subscriptions/{quote(self._id, safe='')}"
+
     @property
     def stats(self) -> Stats:
         """The server's statistics of the query, for all its subscribers together.
 
         `deltas` and `callback_seconds` are this subscription's own. Raises `ServerError`.
         """
-        with self._reading():
-            path = f"/subscriptions/{quote(self._id, safe='')}"
+        path = self._path()
         counted: Any = document(self._address, path, None, self._timeout).get("stats")
         try:
             # only names known here: later servers may send more, and earlier ones fewer

@@ -77,6 +77,15 @@ class Audit:
     surplus: Sample = field(default_factory=Sample)
     """The solutions that the kept answer has too much."""
 
+    @classmethod
+    def of(cls, members: Mapping[str, Any]) -> Audit:
+        """Return the audit with the members of `asdict`, as from JSON; raise KeyError and TypeError."""
+        kept, expected, missing, surplus = (
+            Sample(members[name]["total"], tuple(members[name]["rows"]))
+            for name in ("kept", "expected", "missing", "surplus")
+        )
+        return cls(members["query"], members["commit"], kept, expected, missing, surplus)
+
     def __bool__(self) -> bool:
         return not (self.missing.total or self.surplus.total)
 

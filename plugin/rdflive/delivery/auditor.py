@@ -124,7 +124,7 @@ class Auditor:
         self.differences += not audit
 
     def _refuse(self) -> None:
-        reason = self._one.unaudited
+        reason = self._one._unaudited
         if reason:
             raise PlanError(f"the subscription cannot be audited: {reason}")
 

@@ -180,7 +180,7 @@ class Subscription(BaseSubscription):
                 counted=counted,
                 held=held,
                 is_whole=whole,
-                unaudited=self.unaudited,
+                unaudited=self._unaudited,
             )
             if question.windowed or self._state is None:
                 return explained(windows=lines)
@@ -264,23 +264,23 @@ class Subscription(BaseSubscription):
         return self._audits().audit()
 
     @property
-    def unaudited(self) -> str:
+    def _unaudited(self) -> str:
         """The reason why the subscription cannot be audited; empty if it can."""
         return why_not(self._adapter, self._question)
 
-    def follow_audits(self) -> None:
+    def _follow_audits(self) -> None:
         """Add up the deltas, so that audits elsewhere check them too; raise `PlanError` as `audit` does."""
         with self._capture.reading():
             self._audits().follow()
 
-    def audited(self) -> AuditedAnswer:
+    def _audited(self) -> AuditedAnswer:
         """Return the kept answer with what an audit elsewhere needs; raises what `audit` raises.
 
         Called under the store's lock.
         """
         return self._audits().taken()
 
-    def note_audit(self, audit: Audit) -> None:
+    def _note_audit(self, audit: Audit) -> None:
         """Count an audit that was made elsewhere."""
         self._audits().note(audit)
 

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import rdflib
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from rdflive.delivery.audit import Audit, AuditPace, Every, Sample
+from rdflive.delivery.audit import Audit, AuditPace, Every
 from rdflive.delivery.subscription import Subscription
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.plugins import manager
@@ -94,18 +94,14 @@ class Audits:
     async def _audit(self, topic: Topic, client: str) -> tuple[Audit, float]:
         """Return the audit and the processor time of its process."""
         subscription = topic.subscription
-        if subscription is None or subscription.unaudited:
-            reason = "it is not open yet" if subscription is None else subscription.unaudited
+        if subscription is None or subscription._unaudited:
+            reason = "it is not open yet" if subscription is None else subscription._unaudited
             raise Problem(409, f"the subscription cannot be audited: {reason}")
         told = await self._told(subscription, client)
-        samples: dict[str, Any] = {
-            name: Sample(value["total"], tuple(value["rows"])) if isinstance(value, dict) else value
-            for name, value in told["audit"].items()
-        }
+        audit = Audit.of(told["audit"])
         # the number that clients know, in place of that in this process
-        samples["commit"] = self._history().number_of(samples["commit"])
-        audit = Audit(**samples)
-        subscription.note_audit(audit)
+        audit = replace(audit, commit=self._history().number_of(audit.commit))
+        subscription._note_audit(audit)
         if not audit:
             self._metrics.audit_differences.inc()
             log.error("an audit of subscription %s found a wrong answer: %s", topic.id, audit)
@@ -121,7 +117,7 @@ class Audits:
         try:
             async with asyncio.timeout(self._children.limits.query_seconds):
                 async with self._children.working(
-                    client, StateWork(lambda: AuditAnswer(subscription.audited()))
+                    client, StateWork(lambda: AuditAnswer(subscription._audited()))
                 ) as child:
                     await child.begin()
                     return json.loads(b"".join([piece async for piece in child.pieces()]))
@@ -154,7 +150,7 @@ class Audits:
 
     def _turn(self) -> Topic | None:
         """Return the next topic of the round, or the first of a new round."""
-        topics = [topic for topic in self._topics if topic.subscription and not topic.subscription.unaudited]
+        topics = [topic for topic in self._topics if topic.subscription and not topic.subscription._unaudited]
         left = [topic for topic in topics if topic.id not in self._audited]
         if not left:
             self._audited.clear()

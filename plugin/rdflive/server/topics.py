@@ -84,8 +84,8 @@ class Topic:
         """Subscribe, with the deltas added up for audits; may take long."""
         with rows_unread():
             self.subscription = opened = begin(self._take, on_error=self._failed)
-        if is_audited and not opened.unaudited:
-            opened.follow_audits()
+        if is_audited and not opened._unaudited:
+            opened._follow_audits()
 
     def close(self) -> None:
         """End the subscription and the streams of all clients, which may reconnect."""
@@ -107,7 +107,7 @@ class Topic:
             "rows": len(self.log),
             "sequence": self.log.sequence,
             "deltas": self.deltas,
-            "unaudited": "" if self.subscription is None else self.subscription.unaudited,
+            "unaudited": "" if self.subscription is None else self.subscription._unaudited,
             "stats": stats,
         }
 

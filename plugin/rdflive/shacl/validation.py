@@ -161,7 +161,7 @@ class LiveValidation(Subscription):
                 yield f"the focus node {node.n3()} is in no triple"
 
     @property
-    def unaudited(self) -> str:
+    def _unaudited(self) -> str:
         """The reason why a validation cannot be audited."""
         return "no query of the store's engine has the results of shapes"
 

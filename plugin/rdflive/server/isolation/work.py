@@ -106,7 +106,7 @@ class AuditAnswer:
         if not audit:
             query, bindings = taken.plan.query, taken.plan.bindings
             with rows_unread(), subscribe(dataset, query, initBindings=bindings, initial=False) as again:
-                now = taken.compared(again.audited().answers[0])
+                now = taken.compared(again._audited().answers[0])
             audit = now if audit is None else taken.plan.judged(audit, now)
         frames.begin("application/json")
         told = {"audit": asdict(audit), "is_stale": now is not None and not now, "seconds": process_time()}
