@@ -302,7 +302,7 @@ def test_the_command_copies_a_store_that_no_program_has_open(
         ([store, copy, "--token-env", "HOME"], "--token-env goes with the URL"),
         (["http://127.0.0.1:9", "x", "--token-env", "NO_SUCH_TOKEN"], "NO_SUCH_TOKEN, the token of"),
         (["http://127.0.0.1:9", "x"], "http://127.0.0.1:9: "),
-        (["http://a:b@127.0.0.1:9", "x"], "--token-env instead"),
+        (["http://a:b@127.0.0.1:9", "x"], "name a variable with its token by --token-env"),
     ):
         assert main(["backup", *arguments]) == 2
         assert reason in capsys.readouterr().err

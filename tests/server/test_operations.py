@@ -146,7 +146,9 @@ def test_every_metric_of_the_dashboard_exists() -> None:
     with serving() as served:
         served.service.feed, served.service.feed_lag = "following", lambda: 0
         lag = SimpleNamespace(commits=0, seconds=0.0)
-        served.service.replica = SimpleNamespace(lag=lag, is_connected=True, resyncs=0, close=lambda: None)
+        served.service.replica = SimpleNamespace(
+            lag=lag, is_connected=True, resyncs=0, close=lambda: None, unready=str
+        )
         assert status(served, "GET", f"/query?query={QUERY}") == 200
         assert names - set(metrics(served)) == set()
     ids = [panel["id"] for panel in dashboard["panels"]]
