@@ -292,4 +292,4 @@ def test_page_has_the_prefixes_of_the_data() -> None:
     assert prefixes.items() >= odd.items()
     assert not prefixes.keys() & others.keys()
     assert prefixes["rdfs"] == str(RDFS)
-    assert 'data-rights="read subscribe update"' in text
+    assert 'data-rights="backup read subscribe update"' in text
