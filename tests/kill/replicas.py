@@ -121,7 +121,14 @@ class _World:
 
     def _swarm(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "kill.swarm", str(self._proxy.port), TOKEN]
-        swarm = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        path = os.pathsep.join(sys.path)
+        swarm = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         plan = {"clients": self._clients, "seed": self._seed, "updates": len(self._history)}
         assert swarm.stdin is not None
         print(json.dumps(plan), file=swarm.stdin, flush=True)

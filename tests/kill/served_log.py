@@ -19,6 +19,7 @@ import time
 import urllib.error
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -86,10 +87,14 @@ class Follower:
                 time.sleep(self.pause)
 
     def _read(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": self.last} if self.last else {})}
-        connection.request("GET", self.path, headers=headers)
-        response = connection.getresponse()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)) as connection:
+            connection.request("GET", self.path, headers=headers)
+            with connection.getresponse() as response:
+                self._take(response)
+        raise OSError("the stream has ended")
+
+    def _take(self, response: http.client.HTTPResponse) -> None:
         if response.status != 200:
             raise OSError(response.read())
         self.returns += bool(self.last)
@@ -98,9 +103,7 @@ class Follower:
             if kind not in ("heartbeat", ""):
                 self.events.append((kind, self.last, data))
             if self.is_over:
-                break
-        connection.close()
-        raise OSError("the stream has ended")
+                return
 
 
 def _events(lines: Any) -> Iterator[tuple[str, str, list[str]]]:
@@ -218,15 +221,18 @@ def run(kills: int, seed: int, folder: Path, *, seconds: float = inf) -> Outcome
             client.check(served, outcome)
         _compare(followers, changes, outcome)
         outcome.commits = last
+    # their streams end with the server
+    for thread in threads:
+        thread.join(WAIT)
     return outcome
 
 
 def _last_id(port: int) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
-    connection.request("GET", "/changes")
-    response = connection.getresponse()
-    response.read()
-    return response.headers["Last-Event-ID"]
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)) as connection:
+        connection.request("GET", "/changes")
+        with connection.getresponse() as response:
+            response.read()
+            return response.headers["Last-Event-ID"]
 
 
 def _number(name: str) -> int:

@@ -82,9 +82,12 @@ REFUSABLE = {
     ("/subscribe", "get"),
     ("/subscribe", "post"),
     ("/update", "post"),
+    *(("/store", method) for method in ("put", "post", "delete")),
+    *(("/store/{path}", method) for method in ("get", "put", "post", "delete")),
 }
 """Graphs need a query beside them, a place in the log is one that it gave, a key is of variables of the
-query, and a guard looks at the data: no schema can say so."""
+query, a guard looks at the data, a graph is named by exactly one of three ways and by an IRI, and a document
+has the grammar of its format: no schema can say so."""
 
 
 @pytest.mark.parametrize(("path", "method", "mode"), REQUESTS)
