@@ -91,18 +91,19 @@ class CommitLog:
         """The number of streams of each client."""
         with manager.batch(self._store), manager.locked(self._store) as adapter:
             # the batch holds the lock, so no commit happens between reading the number and listening
+            capture = adapter.capture
+            self.history = history or History(sequence=capture.sequence)
+            self._epoch = self.history.epoch
+            self._oldest = self._sequence = self.history.number
+            # with all attributes, as pluggy reads the properties too
             manager.register_plugin(self)
             try:
                 self._subscription = subscribe(dataset, _WATCHED, initial=False)
             except BaseException:
                 manager.unregister_plugin(self)
                 raise
-            capture = adapter.capture
-            self.history = history or History(sequence=capture.sequence)
             self._owns_history = capture.history is None
             capture.history = self.history
-            self._epoch = self.history.epoch
-            self._oldest = self._sequence = self.history.number
 
     @property
     def last(self) -> int:
