@@ -15,13 +15,13 @@ import rdflib
 
 from rdflive.api.target import GraphTarget
 from rdflive.cli.replica import begin_following, end_following
-from rdflive.errors import RdfliveError
+from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.http import Address
 from rdflive.plugins import manager
 from rdflive.server import replica as replica_module
 from rdflive.server import service as service_module
 from rdflive.server.change_log import CommitLog
-from rdflive.server.primary import Primary
+from rdflive.server.primary import CommitPlace, Primary
 from rdflive.store.history import History
 from support.data_updates import data_update
 from support.effort import drawn_from, examples
@@ -367,6 +367,26 @@ def test_a_replica_that_takes_a_snapshot_is_not_ready(
         reached(served, primary)
         until(lambda: replica.unready() == "")
         assert "takes a snapshot" in seen[0]
+
+
+def test_an_older_snapshot_of_the_same_history_is_not_taken(
+    primary: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes from a primary that is a replica itself and is behind; its commits will come."""
+    with replica_of(primary.url) as served:
+        insert(primary, 1, 2)
+        reached(served, primary)
+        replica, before = served.service.replica, content(served)
+        assert replica is not None
+
+        def older(_: Primary, path: Path) -> CommitPlace:
+            path.write_text("<http://e/s> <http://e/p> <http://e/old> .\n")
+            return CommitPlace(1, served.service.history.epoch)
+
+        monkeypatch.setattr(Primary, "snapshot", older)
+        failure = replica._resync(ResyncNeeded(primary.url, "a test"))
+        assert "is older than the data of this replica" in str(failure)
+        assert (content(served), served.service.history.number) == (before, 2)
 
 
 def test_data_that_differ_are_replaced(primary: Serving) -> None:
