@@ -46,8 +46,8 @@ def outputs_of_process(page: Path, folder: Path) -> str:
         timeout=180,
     )
     assert done.returncode == 0, done.stderr
-    # A callback that raised is logged. Workers of Spark that end with their session write a traceback too, and
-    # several of them at once write theirs into each other.
+    # A callback that raised is logged. Workers of Spark that end with their session write a traceback too;
+    # several at once write theirs into each other.
     assert not re.search(r"Traceback.*\n(?!Traceback|.*pyspark/daemon\.py)", done.stderr)
     return done.stdout
 
