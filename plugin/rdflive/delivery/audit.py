@@ -91,7 +91,8 @@ class Audit:
 
     def __str__(self) -> str:
         if self:
-            return f"at commit {self.commit:,} the kept answer is right: {self.kept.total:,} solutions"
+            solutions = "1 solution" if self.kept.total == 1 else f"{self.kept.total:,} solutions"
+            return f"at commit {self.commit:,} the kept answer is right: {solutions}"
         return (
             f"at commit {self.commit:,} the kept answer is not the answer to the query\n{self.query}\n"
             f"missing: {self.missing}\ntoo much: {self.surplus}\n"

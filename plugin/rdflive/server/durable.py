@@ -20,8 +20,10 @@ def writing_ahead(dataset: rdflib.Dataset, log: StoredLog) -> Iterator[History]:
 
     The block gets the history of the store, for `make_app`. Every change must be made in this process, and
     after `rdflive` has hooked the store, as everywhere. After the block the store refuses changes until it is
-    opened again. Raises `ChangeLogError` for a log that cannot be
-    written, and `UnsupportedStoreError` for a store that cannot number its commits.
+    opened again.
+
+    Raises `ChangeLogError` for a log that cannot be written, and `UnsupportedStoreError` for a store that
+    cannot number its commits.
     """
     with manager.hooked(manager.store_of(dataset)) as adapter:
         if not isinstance(adapter, DurableStore):
