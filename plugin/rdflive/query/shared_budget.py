@@ -51,10 +51,10 @@ class SharedBudget:
     also taken more than its own. So an account loses its most expensive subscriptions. The update stands, and
     all other subscriptions stay exact. Subscriptions that share a plan count as one.
 
-    Example: 10 seconds, an account A with one subscription, and an account B with 100. The first 5 seconds are
-    for whichever needs them. The share of each account is 1.25 s, and that of each subscription 1.25 s for A
-    and 12.5 ms for B. If B has taken 6 s, its subscriptions that took more than 12.5 ms end, and that of A
-    goes on.
+    Example: 10 seconds, an account A with one subscription, and an account B with 100. The first 5 seconds
+    are for whichever needs them. The share of each account is 1.25 s, and that of each subscription 1.25 s
+    for A and 12.5 ms for B. When B has taken 7.6 s, its subscriptions that took more than 12.5 ms end, and
+    that of A goes on.
 
     >>> SharedBudget(seconds=10).account("board")
     <Account 'board'>

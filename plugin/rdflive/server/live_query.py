@@ -48,8 +48,8 @@ class LiveQuery:
     def depends_on_graph_alone(self, prefixes: Mapping[str, str]) -> bool:
         """Return True if the same graph always has the same answer, also in another process.
 
-        Not so with NOW(), RAND(), UUID() and the like, functions of the application, rules, and blank nodes of
-        a template.
+        Not so with NOW(), RAND(), UUID() and the like, functions of the application, rules, and blank nodes
+        of a template.
         """
         if self.entailment == RULES:
             return False
