@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 # Type checkers, editors and the reference read these lines. A program imports each name at its first use, out
@@ -206,6 +207,11 @@ _HOMES: Final = {
 """The module of each public name."""
 
 
+# Packages import their own modules, and those of rdflib each other in circles. Threads that enter a circle at
+# different modules would see parts of modules, so one thread at a time imports, and rdflib first.
+_IMPORTING: Final = RLock()
+
+
 # no type checker may see it: it would believe that every name exists
 if not TYPE_CHECKING:
 
@@ -214,17 +220,17 @@ if not TYPE_CHECKING:
         if name == "__version__":
             found = import_module("importlib.metadata").version("rdflive")
         elif name in _HOMES:
-            # These packages import their modules in circles. Threads that enter a circle at different modules
-            # see parts of modules, so all of them enter it here.
-            import_module("rdflib")
-            import_module("rdflib.plugins.sparql")
-            found = getattr(import_module(_HOMES[name]), name)
+            with _IMPORTING:
+                import_module("rdflib")
+                import_module("rdflib.plugins.sparql")
+                found = getattr(import_module(_HOMES[name]), name)
         elif name.startswith("_") or "." in name or find_spec(f"{__name__}.{name}") is None:
             module = sys.modules[__name__]
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
         else:
-            import_module("rdflib")
-            return import_module(f"{__name__}.{name}")
+            with _IMPORTING:
+                import_module("rdflib")
+                return import_module(f"{__name__}.{name}")
         globals()[name] = found
         return found
 

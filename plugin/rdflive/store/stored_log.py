@@ -15,7 +15,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -287,16 +287,27 @@ class StoredLog:
             os.fsync(file.fileno())
         new.replace(self.folder / _HEADER)
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn errors of the system into one that names the folder."""
-        try:
-            yield
-        except ChangeLogError:
-            raise
-        except OSError as error:
+    def _explained(self) -> _Explained:
+        return _Explained(self.folder)
+
+
+class _Explained:
+    """Turns errors of the system into one that names the folder of the log.
+
+    A generator with `contextmanager` would keep the error in a cycle of frames (Python 3.12 and later), and
+    with it the store, which could not be opened again before the next collection of garbage.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, ChangeLogError):
             raise ChangeLogError(
-                f"the change log {self.folder} cannot be written: {error.strerror or error}; give it space "
+                f"the change log {self._folder} cannot be written: {error.strerror or error}; give it space "
                 "and the rights to write, or serve the store with --change-log-bytes 0"
             ) from error
 
