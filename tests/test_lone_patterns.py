@@ -40,6 +40,10 @@ LONE = (
     "SELECT ?s ?y { ?s :p ?o BIND(?o + 1 AS ?x) BIND(IF(?x > 3, ?s, ?x) AS ?y) FILTER(?y != 2) }",
     "SELECT ?s ?x { ?s :p ?o BIND(?o - 1 AS ?x) FILTER(isNUMERIC(?x)) FILTER(1 > ?x) }",
     "SELECT (?o AS ?a) ?never (?s AS ?b) { ?s :p ?o }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(STRENDS(STR(?s), 'a')) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(STRENDS(STR(?o), 'a')) }",
+    "SELECT ?s ?o { ?s :p ?o FILTER(CONTAINS(UCASE(STR(?s)), 'B')) }",
+    "SELECT ?s ?o { ?s :p ?o BIND(UCASE(STR(?o)) AS ?x) FILTER(LCASE(?x) = STR(?o)) }",
 )
 OTHERS = (
     "SELECT DISTINCT ?o { ?s :p ?o }",

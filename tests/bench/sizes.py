@@ -58,7 +58,7 @@ class Sizes:
     window_triples: tuple[int, ...] = sized((50_000, 200_000), quick=(2_000,))
     due: tuple[int, ...] = sized((100_000, 1_000_000), quick=(1_000,))  # (s) Rows with a time
     clients: int = sized(1_000, quick=50)  # (q) Clients of a server
-    serving: float = sized(60.0, quick=1.0)  # (q) Seconds of updates
+    serving: float = sized(20.0, quick=1.0)  # (q) Seconds of updates
     rows: int = sized(1_000_000, quick=10_000)  # (r) Rows of a DataFrame
     # (t) Subscriptions
     standing: tuple[int, ...] = sized((1, 1_000, 10_000, 100_000, 1_000_000), quick=(1, 50))

@@ -11,6 +11,7 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.model import Term, TripleTerm
 from rdflive.query.aggregates import integer
 from rdflive.query.budget import Meter
+from rdflive.query.recent import recent
 from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
 from rdflive.values import Value, typed_value
 
@@ -40,6 +41,8 @@ class TermTable:
         to_value: Callable[[Term], Any] | None,
         to_content: Callable[[Term], Value | None] | None = None,
     ) -> None:
+        if to_value is not None:
+            to_value = recent(to_value)
         self._dictionary = dictionary
         self._to_native = to_native
         self._to_value = to_value

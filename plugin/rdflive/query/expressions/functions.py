@@ -14,6 +14,7 @@ from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.model import DirectionalString, TripleTerm, is_triple
+from rdflive.query.recent import recent
 from rdflive.regex import matches, replaced
 from rdflive.values import number, tag_of, text, typed
 from rdflive.values.arithmetic import NUMBER_FUNCTIONS, minus, plus
@@ -208,10 +209,11 @@ def langmatches(tag: Node, range_: Node) -> bool | None:
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Node | None]]] = {
-    "Builtin_STR": string,
+    # hundreds of filters may compute the same string of the term that was written
+    "Builtin_STR": recent(string),
     "Builtin_DATATYPE": datatype,
-    "Builtin_LCASE": _in_case(str.lower),
-    "Builtin_UCASE": _in_case(str.upper),
+    "Builtin_LCASE": recent(_in_case(str.lower)),
+    "Builtin_UCASE": recent(_in_case(str.upper)),
     "Builtin_STRDT": strdt,
     "Builtin_STRLANG": strlang,
     "Builtin_STRLANGDIR": strlangdir,

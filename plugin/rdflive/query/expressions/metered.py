@@ -9,6 +9,7 @@ from typing import Any, Final
 from rdflib.namespace import XSD
 
 from rdflive.query.budget import Meter
+from rdflive.query.expressions.functions import PREDICATES
 from rdflive.query.expressions.linear import linear_function
 from rdflive.syntax.tree import Tree
 
@@ -19,6 +20,8 @@ def metered(meter: Meter, node: Tree, function: Callable[..., Any]) -> Callable[
     """Wrap a function of terms so that it stays within a budget; REGEX and REPLACE take linear time then."""
     if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
         return linear_function(meter, node)
+    if node.name in PREDICATES:
+        return function  # makes no string
     measure = _MEASURES.get(node.name)
     if measure is None:
         return _counted(meter, function)
