@@ -7,7 +7,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -64,7 +64,7 @@ class Stream:
         self.last = last
 
     def next(self) -> tuple[str, Any]:
-        """Return the kind and the data of the next event, without heartbeats."""
+        """Return the kind and the data of the next event, without heartbeats and reports of a lag."""
         kind, data = "", []
         while line := self._response.readline().decode().rstrip("\n"):
             name, _, text = line.partition(": ")
@@ -74,7 +74,7 @@ class Stream:
                 kind = text
             else:
                 data.append(text)
-        if kind == "heartbeat":
+        if kind in ("heartbeat", "behind"):
             return self.next()
         return kind, json.loads("".join(data)) if kind and kind != "patch" else data
 
@@ -299,13 +299,12 @@ def test_the_changes_go_on_after_a_restart(tmp_path: Path) -> None:
         whole = asked(server, "GET", f"/changes?since={name(0)}")
         assert blocks(whole.body.decode()) == blocks(document)
         assert whole.headers["Last-Event-ID"] == last
-        stream = Stream(server, "/changes", first)
-        assert stream.next() == ("", [])
-        updated(server, PREFIX + "INSERT DATA { :s4 :n 4 }")
-        received = [stream.next() for _ in range(3)]
-        assert [kind for kind, _ in received] == ["patch"] * 3
-        assert stream.last == name(4)
-        stream.close()
+        with closing(Stream(server, "/changes", first)) as stream:
+            assert stream.next() == ("", [])
+            updated(server, PREFIX + "INSERT DATA { :s4 :n 4 }")
+            received = [stream.next() for _ in range(3)]
+            assert [kind for kind, _ in received] == ["patch"] * 3
+            assert stream.last == name(4)
 
 
 def blocks(document: str) -> list[list[str]]:
