@@ -207,8 +207,9 @@ _HOMES: Final = {
 """The module of each public name."""
 
 
-# Packages import their own modules, and those of rdflib each other in circles. Threads that enter a circle at
-# different modules would see parts of modules, so one thread at a time imports, and rdflib first.
+# A package imports its modules, and Python imports the package of a module first. Two threads that begin at
+# different ends of such a circle wait for each other, until Python gives one of them an unfinished module. So
+# one thread at a time imports. rdflib comes first, as its modules import each other in circles too.
 _IMPORTING: Final = RLock()
 
 

@@ -2,8 +2,7 @@
 
 The plan is a line of JSON: `queries`, one for each client; `stalled`, how many more follow the first query
 and never read. When all have their first answer it prints a line, and waits for one that says to which
-sequence each is to come. Then it prints the outcome: what the events add up to (`answers`, a `checksum` for
-each client), and how late they were.
+sequence each is to come. Then it prints the outcome: what the events add up to, and how late they were.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterable
 from functools import lru_cache
-from hashlib import blake2b
 from time import time
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 Row: TypeAlias = dict[str, dict[str, str]]
+Values: TypeAlias = tuple[str, ...]
 
 _SENT: Final = re.compile(rb'"value": "at ([0-9.]+)"')
 _EVENT: Final = re.compile(rb"(?:^|\n)event: (\w+)\n")
@@ -35,7 +33,7 @@ class Client(asyncio.Protocol):
         super().__init__()
         self.crowd = crowd
         self.query = query
-        self.state = 0
+        self.answer: dict[Values, int] = {}
         self.reached = -1.0
         self.events = 0
         self.has_begun = False
@@ -88,11 +86,11 @@ class Client(asyncio.Protocol):
             return
         assert kind[1] in (b"initial", b"update"), event[:500]
         self.events += 1
-        self.state, self.reached = self.crowd.take(self.state, event)
+        self.reached = self.crowd.take(self.answer, event)
 
 
 class Crowd:
-    """All clients. What an event leads to is computed once for all that receive the same one."""
+    """All clients. An event that many receive is read once."""
 
     def __init__(self) -> None:
         self.delays: list[float] = []
@@ -101,25 +99,31 @@ class Crowd:
         self._read = lru_cache(maxsize=_KEPT)(_read)
         self.whole = lru_cache(maxsize=_KEPT)(_whole)
 
-    def take(self, state: int, event: bytes) -> tuple[int, int]:
-        """Return the checksum behind an event and its sequence; note how old the newest change in it is."""
-        is_initial, change, sequence, newest = self._read(event)
+    def take(self, answer: dict[Values, int], event: bytes) -> int:
+        """Apply an event to the answer of a client, and note how old its newest change is; return its
+        sequence.
+        """
+        is_initial, added, removed, sequence, newest = self._read(event)
         if newest:
             self.delays.append(time() - newest)
-        return (change if is_initial else state + change), sequence
+        if is_initial:
+            answer.clear()
+        for row in added:
+            answer[row] = answer.get(row, 0) + 1
+        for row in removed:
+            count = answer.pop(row, 0)
+            assert count, "a row was removed that was not there"
+            if count > 1:
+                answer[row] = count - 1
+        return sequence
 
 
-def checksum(rows: Iterable[Iterable[str]]) -> int:
-    """Return a number that differs for multisets of rows that differ; that of a union is the sum."""
-    return sum(int.from_bytes(blake2b("\0".join(row).encode(), digest_size=8).digest()) for row in rows)
-
-
-def _read(event: bytes) -> tuple[bool, int, int, float]:
+def _read(event: bytes) -> tuple[bool, list[Values], list[Values], int, float]:
     line = next(line for line in event.split(b"\n") if line.startswith(b"data: "))
     data: dict[str, Any] = json.loads(line[6:])
     newest = 0.0 if data["initial"] else max(map(float, _SENT.findall(line)), default=0.0)
-    change = checksum(map(_values, data["added"])) - checksum(map(_values, data["removed"]))
-    return data["initial"], change, data["sequence"], newest
+    added, removed = ([*map(_values, data[name])] for name in ("added", "removed"))
+    return data["initial"], added, removed, data["sequence"], newest
 
 
 def _whole(data: bytes) -> list[bytes] | None:
@@ -130,7 +134,7 @@ def _whole(data: bytes) -> list[bytes] | None:
     return data[size.end() : -4].split(b"\n\n")
 
 
-def _values(row: Row) -> tuple[str, ...]:
+def _values(row: Row) -> Values:
     return tuple([term["value"] for term in row.values()])
 
 
@@ -161,10 +165,13 @@ async def run(port: int) -> None:
     ):
         await asyncio.sleep(0.02)
     delays = sorted(crowd.delays) or [0.0]
+    answers = [frozenset(client.answer.items()) for client in clients]
+    places = {answer: place for place, answer in enumerate(dict.fromkeys(answers))}
     print(
         json.dumps(
             {
-                "answers": [client.state for client in clients],
+                "answers": [places[answer] for answer in answers],
+                "distinct": [sorted(answer) for answer in places],
                 "events": sum(client.events for client in clients),
                 "lost": crowd.lost,
                 "median": delays[len(delays) // 2],

@@ -21,7 +21,6 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from bench.child import resident
-from bench.crowd import checksum
 from bench.page import Page
 from bench.report import Cell, Section, cells
 from bench.sizes import Sizes
@@ -175,13 +174,6 @@ class _Writers:
         rates = cells(done=self.sent / self.seconds, events=events / self.seconds)
         return {"together": self.pace.together, "asked": self.pace.rate, **rates}
 
-    def answers(self, plan: _Plan) -> list[int]:
-        """Return the checksum of the right answer of each subscription of a plan."""
-        if plan.queries[0] == ONE:
-            rows = [(f"{EX}sensor{sensor}", value) for sensor, value in self.values.items()]
-            return [checksum(rows)] * len(plan.queries)
-        return [checksum([(self.values[i],)] if i in self.values else []) for i in range(len(plan.queries))]
-
     def reached(self, plan: _Plan) -> list[float]:
         """Give the sequence to which each subscription of a plan must come."""
         if plan.queries[0] == ONE:
@@ -210,9 +202,15 @@ def _measure(plan: _Plan, pace: _Pace, seconds: float) -> dict[str, Cell]:
             cpu = _cpu(process.pid) - cpu
             clients = (_cpu(followers) - theirs + writers.cpu) / writers.seconds
             after = resident(process.pid)
+            has_one = plan.queries[0] == ONE
             outcome = crowd({"reached": writers.reached(plan), "patience": PATIENCE})
-        answers = writers.answers(plan)
-        wrong = sum(one != right for one, right in zip(outcome["answers"], answers, strict=True))
+        wrong = 0
+        for client, number in enumerate(outcome["answers"]):
+            values = sorted(row[-1] for row, _ in outcome["distinct"][number])
+            right = (
+                sorted(writers.values.values()) if has_one else [*filter(None, [writers.values.get(client)])]
+            )
+            wrong += values != right or any(count != 1 for _, count in outcome["distinct"][number])
         delays = {key: outcome[key] * 1000 for key in ("median", "slowest")}
         held = cells(
             before=before / 2**20,

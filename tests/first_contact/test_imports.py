@@ -9,7 +9,11 @@ import pydoc
 import re
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -144,6 +148,28 @@ for each in threads: each.join()
 print(len(found) == len(names), all(getattr(rdflive, name) is value for name, value in found))
 """)
     assert printed == "True True"
+
+
+def test_one_thread_at_a_time_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives threads that import in circles unfinished modules, but only rarely."""
+    running, most = 0, 0
+
+    def slow(name: str) -> ModuleType:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        time.sleep(0.01)
+        running -= 1
+        return importlib.import_module(name)
+
+    names = ["Options", "Sliding", "Budget", "feeds"]
+    for name in names:
+        getattr(rdflive, name)
+        monkeypatch.delattr(rdflive, name)
+    monkeypatch.setattr(rdflive, "import_module", slow)
+    with ThreadPoolExecutor(len(names)) as pool:
+        assert None not in pool.map(partial(getattr, rdflive), names)
+    assert most == 1
 
 
 @pytest.mark.parametrize("name", ["a.b", "feeds.nope", ".feeds"])

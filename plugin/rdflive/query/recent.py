@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 
 __all__ = ["recent"]
 
-_MOST: Final = 16
-"""Most results that are cached: the terms of one change, and what expressions make of them."""
+_MOST: Final = 4
+"""Most results that are cached, which is the number of terms of a quad: terms may be long."""
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
